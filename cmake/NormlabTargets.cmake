@@ -1,0 +1,129 @@
+# How every target of ours is made: normlab_library, normlab_executable, normlab_test,
+# normlab_python_test and normlab_proto_library. Folders name sources and dependencies; warnings,
+# include paths and test discovery are the same everywhere.
+
+include(GoogleTest)
+
+# Errors only for the compiler that the tests run with: a newer one's new warnings must not keep a
+# newcomer from building.
+set(normlab_warnings -Wall -Wextra)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
+  # GCC 12 sees overlaps in std::string's operator+ that are not there (GCC bug 105651).
+  list(APPEND normlab_warnings -Werror -Wno-restrict)
+endif()
+
+function(_normlab_configure target)
+  target_compile_options(${target} PRIVATE ${normlab_warnings})
+  target_include_directories(${target} PUBLIC "${PROJECT_SOURCE_DIR}" "${PROJECT_BINARY_DIR}/generated")
+endfunction()
+
+# normlab_library(NAME name SOURCES file... [DEPS target...] [PRIVATE_DEPS target...])
+# A static library, or an interface one when it has no sources. DEPS appear in its headers.
+function(normlab_library)
+  cmake_parse_arguments(arg "" "NAME" "SOURCES;DEPS;PRIVATE_DEPS" ${ARGN})
+  if(NOT arg_SOURCES)
+    add_library(${arg_NAME} INTERFACE)
+    target_include_directories(${arg_NAME} INTERFACE "${PROJECT_SOURCE_DIR}")
+    target_link_libraries(${arg_NAME} INTERFACE ${arg_DEPS})
+    return()
+  endif()
+  add_library(${arg_NAME} STATIC ${arg_SOURCES})
+  _normlab_configure(${arg_NAME})
+  target_link_libraries(${arg_NAME} PUBLIC ${arg_DEPS} PRIVATE ${arg_PRIVATE_DEPS})
+endfunction()
+
+# normlab_executable(NAME name SOURCES file... [DEPS target...])
+# A program in build/<preset>/bin.
+function(normlab_executable)
+  cmake_parse_arguments(arg "" "NAME" "SOURCES;DEPS" ${ARGN})
+  add_executable(${arg_NAME} ${arg_SOURCES})
+  _normlab_configure(${arg_NAME})
+  target_link_libraries(${arg_NAME} PRIVATE ${arg_DEPS})
+endfunction()
+
+# normlab_test(NAME name SOURCES file... [DEPS target...] [LABEL slow|gpu] [TIMEOUT seconds] [SERIAL])
+# A GoogleTest program whose every test is one of ctest's, named <name>.<Suite>.<Test>. Label `slow`
+# keeps it for `deploy/test --long`; SERIAL is for tests that measure time or fill every core.
+# One label and no environment: ctest 3.25 loses list elements of tests that are listed before a run.
+function(normlab_test)
+  cmake_parse_arguments(arg "SERIAL" "NAME;TIMEOUT;LABEL" "SOURCES;DEPS" ${ARGN})
+  if(NOT TARGET GTest::gmock)
+    return()
+  endif()
+  normlab_executable(NAME ${arg_NAME} SOURCES ${arg_SOURCES}
+                     DEPS ${arg_DEPS} GTest::gmock GTest::gtest GTest::gtest_main)
+  _normlab_test_properties(properties "${arg_TIMEOUT}" "${arg_LABEL}" "${arg_SERIAL}")
+  # Listed when ctest runs, not when it builds: a program that links LibTorch takes a second to start,
+  # and under a sanitizer longer.
+  gtest_discover_tests(${arg_NAME} TEST_PREFIX "${arg_NAME}." DISCOVERY_MODE PRE_TEST
+                       DISCOVERY_TIMEOUT 120 WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}"
+                       PROPERTIES ${properties})
+endfunction()
+
+# normlab_python_test(NAME name SCRIPT file [ARGS argument...] [LABEL slow|gpu] [TIMEOUT seconds]
+#                     [ENV K=V...] [SERIAL])
+# A script that exits with 0 when it passes. It runs in the project's folder, under the Python of the
+# virtual environment where there is one, with NORMLAB_BIN naming the folder of the built programs.
+function(normlab_python_test)
+  cmake_parse_arguments(arg "SERIAL" "NAME;SCRIPT;TIMEOUT;LABEL" "ARGS;ENV" ${ARGN})
+  _normlab_test_properties(properties "${arg_TIMEOUT}" "${arg_LABEL}" "${arg_SERIAL}")
+  get_filename_component(script "${arg_SCRIPT}" ABSOLUTE)
+  add_test(NAME ${arg_NAME} COMMAND ${NORMLAB_PYTHON} "${script}" ${arg_ARGS}
+           WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}")
+  set_tests_properties(${arg_NAME} PROPERTIES ${properties}
+                       ENVIRONMENT "NORMLAB_BIN=${CMAKE_RUNTIME_OUTPUT_DIRECTORY};${arg_ENV}")
+endfunction()
+
+# The properties that both kinds of test share.
+function(_normlab_test_properties out timeout label serial)
+  if(NOT timeout)
+    set(timeout 120)
+  endif()
+  set(properties TIMEOUT ${timeout})
+  if(label)
+    list(APPEND properties LABELS ${label})
+  endif()
+  if(serial)
+    list(APPEND properties RUN_SERIAL TRUE)
+  endif()
+  set(${out} "${properties}" PARENT_SCOPE)
+endfunction()
+
+find_program(NORMLAB_PYTHON python3 PATHS "${PROJECT_SOURCE_DIR}/.venv/bin" NO_DEFAULT_PATH)
+find_program(NORMLAB_PYTHON python3 REQUIRED)
+
+# normlab_proto_library(NAME name PROTOS file.proto... [GRPC file.proto...])
+# Compiles messages (PROTOS) and services (those also named in GRPC) of the current folder. Included
+# as "proto/x.pb.h" and "proto/x.grpc.pb.h". Without our warnings: the code is protoc's.
+function(normlab_proto_library)
+  cmake_parse_arguments(arg "" "NAME" "PROTOS;GRPC" ${ARGN})
+  set(out_dir "${PROJECT_BINARY_DIR}/generated")
+  file(MAKE_DIRECTORY "${out_dir}")
+  file(RELATIVE_PATH folder "${PROJECT_SOURCE_DIR}" "${CMAKE_CURRENT_SOURCE_DIR}")
+  set(sources "")
+  foreach(proto IN LISTS arg_PROTOS)
+    get_filename_component(stem "${proto}" NAME_WE)
+    set(outputs "${out_dir}/${folder}/${stem}.pb.cc" "${out_dir}/${folder}/${stem}.pb.h")
+    set(grpc_flags "")
+    if(proto IN_LIST arg_GRPC)
+      list(APPEND outputs "${out_dir}/${folder}/${stem}.grpc.pb.cc" "${out_dir}/${folder}/${stem}.grpc.pb.h"
+           "${out_dir}/${folder}/${stem}_mock.grpc.pb.h")
+      set(grpc_flags "--plugin=protoc-gen-grpc=$<TARGET_FILE:gRPC::grpc_cpp_plugin>"
+          "--grpc_out=generate_mock_code=true:${out_dir}")
+    endif()
+    add_custom_command(
+      OUTPUT ${outputs}
+      COMMAND protobuf::protoc "-I${PROJECT_SOURCE_DIR}" "--cpp_out=${out_dir}" ${grpc_flags}
+              "${CMAKE_CURRENT_SOURCE_DIR}/${proto}"
+      DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/${proto}"
+      COMMENT "protoc ${folder}/${proto}"
+      VERBATIM)
+    list(APPEND sources ${outputs})
+  endforeach()
+  add_library(${arg_NAME} STATIC ${sources})
+  target_include_directories(${arg_NAME} SYSTEM PUBLIC "${out_dir}")
+  target_link_libraries(${arg_NAME} PUBLIC protobuf::libprotobuf)
+  if(arg_GRPC)
+    target_link_libraries(${arg_NAME} PUBLIC gRPC::grpc++)
+  endif()
+endfunction()
