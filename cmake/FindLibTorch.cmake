@@ -1,5 +1,6 @@
-# Finds LibTorch in the PyPI wheel `torch` of the project's virtual environment, or in LIBTORCH_DIR
-# (a variable of CMake or of the environment): a folder with include/ and lib/, from any source.
+# Finds LibTorch in LIBTORCH_DIR (a variable of CMake or of the environment: a folder with include/ and
+# lib/, from any source), else in the folder that `deploy/setup --libtorch DIR` noted down, else in the
+# PyPI wheel `torch` of the project's virtual environment.
 #
 # Ours instead of Torch's own config file, because that one refuses a CUDA build of LibTorch unless a
 # complete CUDA toolkit is installed, which the trainer does not need.
@@ -12,6 +13,10 @@ set(LIBTORCH_DIR "$ENV{LIBTORCH_DIR}" CACHE PATH
 
 set(LibTorch_REASON "")
 set(_libtorch_root "${LIBTORCH_DIR}")
+set(_libtorch_note "${CMAKE_SOURCE_DIR}/.libtorch")
+if(NOT _libtorch_root AND EXISTS "${_libtorch_note}")
+  file(STRINGS "${_libtorch_note}" _libtorch_root LIMIT_COUNT 1)
+endif()
 if(NOT _libtorch_root)
   file(GLOB _libtorch_wheels "${CMAKE_SOURCE_DIR}/.venv/lib/python3*/site-packages/torch")
   list(SORT _libtorch_wheels COMPARE NATURAL ORDER DESCENDING)

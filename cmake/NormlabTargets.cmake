@@ -1,6 +1,6 @@
 # How every target of ours is made: normlab_library, normlab_executable, normlab_test,
-# normlab_python_test and normlab_proto_library. Folders name sources and dependencies; warnings,
-# include paths and test discovery are the same everywhere.
+# normlab_python_test, normlab_proto_library and normlab_embed. Folders name sources and dependencies;
+# warnings, include paths and test discovery are the same everywhere.
 
 include(GoogleTest)
 
@@ -126,4 +126,25 @@ function(normlab_proto_library)
   if(arg_GRPC)
     target_link_libraries(${arg_NAME} PUBLIC gRPC::grpc++)
   endif()
+endfunction()
+
+# normlab_embed(NAME name DIR dir HEADER header NAMESPACE ns DEPENDS file...)
+# A library with every file below DIR inside it. HEADER declares, in namespace ns,
+# `struct EmbeddedFile { std::string_view path, bytes; }` and
+# `std::span<const EmbeddedFile> EmbeddedFiles()`, sorted by path ("/index.html"). DEPENDS are the files
+# whose change means that DIR has changed.
+function(normlab_embed)
+  cmake_parse_arguments(arg "" "NAME;DIR;HEADER;NAMESPACE" "DEPENDS" ${ARGN})
+  set(output "${CMAKE_CURRENT_BINARY_DIR}/${arg_NAME}.cc")
+  add_custom_command(
+    OUTPUT "${output}"
+    COMMAND ${CMAKE_COMMAND} "-DDIR=${arg_DIR}" "-DOUTPUT=${output}" "-DHEADER=${arg_HEADER}"
+            "-DNAMESPACE=${arg_NAMESPACE}" -P "${PROJECT_SOURCE_DIR}/cmake/EmbedFiles.cmake"
+    DEPENDS ${arg_DEPENDS} "${PROJECT_SOURCE_DIR}/cmake/EmbedFiles.cmake"
+    COMMENT "Embedding ${arg_DIR}"
+    VERBATIM)
+  normlab_library(NAME ${arg_NAME} SOURCES "${output}")
+  # The compiler does not see what .incbin reads, and neither does ccache.
+  set_source_files_properties("${output}" PROPERTIES OBJECT_DEPENDS "${arg_DEPENDS}")
+  set_target_properties(${arg_NAME} PROPERTIES CXX_COMPILER_LAUNCHER "")
 endfunction()
