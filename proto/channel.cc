@@ -1,0 +1,72 @@
+#include "proto/channel.h"
+
+#include <grpcpp/grpcpp.h>
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "core/file.h"
+#include "core/status.h"
+
+namespace normlab {
+namespace {
+
+grpc::ChannelArguments Arguments() {
+  grpc::ChannelArguments arguments;
+  arguments.SetMaxReceiveMessageSize(kMaxMessageBytes);
+  arguments.SetMaxSendMessageSize(kMaxMessageBytes);
+  // A peer that vanished without a word (cable, power) is noticed within half a minute, also while
+  // nothing is in flight; the server allows exactly this (server/rpc/rpc_server.cc).
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, 20'000);
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 10'000);
+  arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
+  // A server that comes back is found within seconds: gRPC's own back-off grows to two minutes.
+  arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
+  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 100);
+  arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 2'000);
+  // A proxy of the environment is for the wide world, not for a server on this machine or cluster.
+  arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
+  return arguments;
+}
+
+}  // namespace
+
+ServerChannel::ServerChannel(std::shared_ptr<grpc::Channel> channel, std::string address,
+                             std::string token)
+    : channel_(std::move(channel)), address_(std::move(address)), token_(std::move(token)) {}
+
+absl::StatusOr<ServerChannel> ServerChannel::Open(const ConnectInfo& info) {
+  if (info.grpc.empty()) {
+    return absl::InvalidArgumentError("the connect file names no gRPC address");
+  }
+  std::shared_ptr<grpc::ChannelCredentials> credentials = grpc::InsecureChannelCredentials();
+  if (!info.ca.empty()) {
+    auto ca = ReadFile(info.ca);
+    if (!ca.ok()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("Failed to read the server's CA: ", ca.status().message()));
+    }
+    grpc::SslCredentialsOptions options;
+    options.pem_root_certs = *std::move(ca);
+    credentials = grpc::SslCredentials(options);
+  }
+  return ServerChannel(grpc::CreateCustomChannel(info.grpc, credentials, Arguments()), info.grpc,
+                       info.token);
+}
+
+void ServerChannel::Prepare(grpc::ClientContext& context, absl::Duration timeout) const {
+  context.AddMetadata("authorization", absl::StrCat("Bearer ", token_));
+  // gRPC counts in its own time: a span keeps our clocks out of it.
+  context.set_deadline(gpr_time_from_millis(absl::ToInt64Milliseconds(timeout), GPR_TIMESPAN));
+}
+
+absl::Status ServerChannel::ToStatus(const grpc::Status& status) const {
+  if (status.ok()) return absl::OkStatus();
+  absl::Status ours(static_cast<absl::StatusCode>(status.error_code()), status.error_message());
+  if (status.error_code() == grpc::StatusCode::UNAVAILABLE) {
+    return AddContext(std::move(ours), absl::StrCat("no normlab server answers at ", address_));
+  }
+  return ours;
+}
+
+}  // namespace normlab
