@@ -19,8 +19,8 @@ first_error() {
   grep -m 1 -E '^E: |[Ee]rror\b|ERROR|FAILED|[Ff]atal|not found|Cannot' "$1" | cut -c 1-300
 }
 
-# quietly STEP CURE COMMAND...: runs a command with its output kept in a file, which is shown only when
-# the command fails; its first error is named as the cause.
+# quietly STEP CURE COMMAND...: runs a command with its output kept in a file, which is shown only
+# when the command fails; its first error is named as the cause.
 quietly() {
   local step=$1 cure=$2 log status=0
   shift 2
@@ -29,7 +29,7 @@ quietly() {
   "$@" >"$log" 2>&1 </dev/null || status=$?
   if [ "$status" -ne 0 ]; then
     tail -n 25 "$log" >&2
-    fail "$step" "$(first_error "$log" || echo "exit code $status of: $*") (all of it: $log)" "$cure"
+    fail "$step" "$(first_error "$log" || echo "exit code $status of: $*") (log: $log)" "$cure"
   fi
 }
 
@@ -38,7 +38,8 @@ build() {
   local preset=$1 targets=()
   shift
   [ $# -eq 0 ] || targets=(--target "$@")
-  quietly "configure $preset" "Run ./deploy/setup; then read the log above." cmake --preset "$preset"
-  quietly "build $preset" "Read the first error in the log; ./deploy/setup brings missing packages." \
+  quietly "configure $preset" "Run ./deploy/setup, which installs what is missing." \
+    cmake --preset "$preset"
+  quietly "build $preset" "Mend the first error; ./deploy/setup installs what is missing." \
     cmake --build --preset "$preset" "${targets[@]}"
 }

@@ -26,7 +26,7 @@ def count(path):
         result = outcome(case)
         counts[result] += 1
         if result != "passed":
-            bad.append(f"{result}: {case.get('classname', '')} {case.get('name')}".replace("  ", " "))
+            bad.append(f"{result}: {case.get('classname', '')} {case.get('name')}")
     return counts, bad
 
 
