@@ -1,0 +1,190 @@
+// Vectors of one instruction set. Included only by files that are compiled once per level with
+// NORMLAB_ISA naming the level: everything lies in that level's own namespace, and nothing from
+// the standard library is used, so that the linker cannot pick AVX-512 code for an older CPU.
+//
+// A row is walked with Columns(cols, body): body is called with a tag (Wide<Real, slot> or
+// Single<Real>) and a column, and the same expression serves whole vectors and the tail. Sums keep
+// four vector slots and one tail, combined in a fixed order: a row's result depends on nothing
+// but the row and the level.
+#ifndef NORMLAB_KERNELS_COMMON_VEC_H_
+#define NORMLAB_KERNELS_COMMON_VEC_H_
+
+#include <cstdint>
+
+#include "kernels/common/bf16.h"
+
+#if !defined(NORMLAB_ISA)
+#error "vec.h is for files that are compiled per instruction set"
+#endif
+
+namespace normlab::kernels::NORMLAB_ISA {
+
+#if defined(__AVX512F__)
+constexpr int kVectorBytes = 64;
+#elif defined(__AVX2__)
+constexpr int kVectorBytes = 32;
+#else
+constexpr int kVectorBytes = 16;
+#endif
+
+#define NORMLAB_INLINE inline __attribute__((always_inline))
+
+template <class Element, int kBytes>
+struct VectorOf {
+  typedef Element type __attribute__((vector_size(kBytes)));
+};
+
+template <class Real>
+using Vec = typename VectorOf<Real, kVectorBytes>::type;
+
+template <class Real>
+constexpr int kLanes = kVectorBytes / static_cast<int>(sizeof(Real));
+
+template <class Vector, class Element>
+NORMLAB_INLINE Vector LoadRaw(const Element* from) {
+  Vector result;
+  __builtin_memcpy(&result, from, sizeof(result));
+  return result;
+}
+
+// A whole vector of Reals starting at a column; slot is the accumulator that sums use.
+template <class RealType, int kSlot>
+struct Wide {
+  using Real = RealType;
+  using Value = Vec<Real>;
+
+  static NORMLAB_INLINE Value Load(const Real* from) { return LoadRaw<Value>(from); }
+
+  template <class Stored>
+  static NORMLAB_INLINE Value Load(const Stored* from) {
+    if constexpr (sizeof(Stored) == 2) {
+      const auto wide = LoadBf16(from);
+      if constexpr (sizeof(Real) == 4) return wide;
+      if constexpr (sizeof(Real) == 8) return __builtin_convertvector(wide, Value);
+    } else {  // float stored, double arithmetic
+      using Narrow = typename VectorOf<Stored, kLanes<Real> * 4>::type;
+      return __builtin_convertvector(LoadRaw<Narrow>(from), Value);
+    }
+  }
+
+  static NORMLAB_INLINE void Store(Real* to, Value value) {
+    __builtin_memcpy(to, &value, sizeof(value));
+  }
+
+  template <class Stored>
+  static NORMLAB_INLINE void Store(Stored* to, Value value) {
+    using Floats = typename VectorOf<float, kLanes<Real> * 4>::type;
+    const Floats narrow = __builtin_convertvector(value, Floats);
+    if constexpr (sizeof(Stored) == 2) {
+      StoreBf16(to, narrow);
+    } else {
+      __builtin_memcpy(to, &narrow, sizeof(narrow));
+    }
+  }
+
+  static NORMLAB_INLINE Value Absolute(Value value) { return value < 0 ? -value : value; }
+  static NORMLAB_INLINE Value Larger(Value a, Value b) { return a < b ? b : a; }
+
+ private:
+  using Floats = typename VectorOf<float, kLanes<Real> * 4>::type;
+  using Words = typename VectorOf<std::uint32_t, kLanes<Real> * 4>::type;
+  using Halves = typename VectorOf<std::uint16_t, kLanes<Real> * 2>::type;
+
+  static NORMLAB_INLINE Floats LoadBf16(const Bf16* from) {
+    const Halves raw = LoadRaw<Halves>(from);
+    return reinterpret_cast<Floats>(__builtin_convertvector(raw, Words) << 16);
+  }
+
+  static NORMLAB_INLINE void StoreBf16(Bf16* to, Floats value) {
+    const Words bits = reinterpret_cast<Words>(value);
+    const Words rounded = (bits + 0x7fff + ((bits >> 16) & 1)) >> 16;
+    const Words quiet_nan = (bits >> 16) | 0x40;
+    const Words chosen = value != value ? quiet_nan : rounded;
+    const Halves halves = __builtin_convertvector(chosen, Halves);
+    __builtin_memcpy(to, &halves, sizeof(halves));
+  }
+};
+
+// One column of the tail.
+template <class RealType>
+struct Single {
+  using Real = RealType;
+  using Value = Real;
+
+  static NORMLAB_INLINE Value Load(const double* from) { return static_cast<Real>(*from); }
+  static NORMLAB_INLINE Value Load(const float* from) { return static_cast<Real>(*from); }
+  static NORMLAB_INLINE Value Load(const Bf16* from) {
+    return static_cast<Real>(Bf16ToFloat(*from));
+  }
+  static NORMLAB_INLINE void Store(double* to, Value value) { *to = static_cast<double>(value); }
+  static NORMLAB_INLINE void Store(float* to, Value value) { *to = static_cast<float>(value); }
+  static NORMLAB_INLINE void Store(Bf16* to, Value value) {
+    *to = Bf16FromFloat(static_cast<float>(value));
+  }
+  static NORMLAB_INLINE Value Absolute(Value value) { return value < 0 ? -value : value; }
+  static NORMLAB_INLINE Value Larger(Value a, Value b) { return a < b ? b : a; }
+};
+
+template <class Real, class Body>
+NORMLAB_INLINE void Columns(std::int64_t cols, Body body) {
+  constexpr int kStep = kLanes<Real>;
+  std::int64_t column = 0;
+  for (; column + 4 * kStep <= cols; column += 4 * kStep) {
+    body(Wide<Real, 0>{}, column);
+    body(Wide<Real, 1>{}, column + kStep);
+    body(Wide<Real, 2>{}, column + 2 * kStep);
+    body(Wide<Real, 3>{}, column + 3 * kStep);
+  }
+  for (; column + kStep <= cols; column += kStep) body(Wide<Real, 0>{}, column);
+  for (; column < cols; ++column) body(Single<Real>{}, column);
+}
+
+template <class Real, int kBytes>
+NORMLAB_INLINE Real AddLanes(typename VectorOf<Real, kBytes>::type value) {
+  if constexpr (kBytes > 16) {
+    typename VectorOf<Real, kBytes / 2>::type low, high;
+    __builtin_memcpy(&low, &value, sizeof(low));
+    __builtin_memcpy(&high, reinterpret_cast<const char*>(&value) + sizeof(low), sizeof(high));
+    return AddLanes<Real, kBytes / 2>(low + high);
+  } else if constexpr (sizeof(Real) == 4) {
+    return (value[0] + value[2]) + (value[1] + value[3]);
+  } else {
+    return value[0] + value[1];
+  }
+}
+
+template <class Real>
+struct Sum {
+  Vec<Real> lanes[4] = {};
+  Real tail = 0;
+
+  template <int kSlot>
+  NORMLAB_INLINE void Add(Wide<Real, kSlot>, Vec<Real> value) {
+    lanes[kSlot] += value;
+  }
+  NORMLAB_INLINE void Add(Single<Real>, Real value) { tail += value; }
+
+  NORMLAB_INLINE Real Total() const {
+    const Vec<Real> all = (lanes[0] + lanes[1]) + (lanes[2] + lanes[3]);
+    return AddLanes<Real, kVectorBytes>(all) + tail;
+  }
+};
+
+// The stream/branch pairs of the C interface, as template arguments of visit.template Run<...>().
+template <class Visitor>
+NORMLAB_INLINE void VisitTypes(int stream, int branch, Visitor visit) {
+  constexpr int kF64 = 1, kBf16 = 2;
+  if (stream == kF64) {
+    visit.template Run<double, double, double>();
+  } else if (stream == kBf16) {
+    visit.template Run<float, Bf16, Bf16>();
+  } else if (branch == kBf16) {
+    visit.template Run<float, float, Bf16>();
+  } else {
+    visit.template Run<float, float, float>();
+  }
+}
+
+}  // namespace normlab::kernels::NORMLAB_ISA
+
+#endif  // NORMLAB_KERNELS_COMMON_VEC_H_

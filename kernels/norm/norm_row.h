@@ -1,0 +1,132 @@
+// One row of LayerNorm or RMSNorm, for files that are compiled per instruction set; the residual
+// kernels use these rows too. Mean first, then the centred squares, both from the row in the L1
+// cache: E[x^2] - E[x]^2 would go negative. Statistics that leave the safe range of fp32 are worked
+// out again in fp64.
+#ifndef NORMLAB_KERNELS_NORM_NORM_ROW_H_
+#define NORMLAB_KERNELS_NORM_NORM_ROW_H_
+
+#include "kernels/common/portable_math.h"
+#include "kernels/common/row_access.h"
+
+namespace normlab::kernels::NORMLAB_ISA {
+
+struct NormStatistics {
+  double mean, rstd;
+};
+
+template <class Real, class X>
+NORMLAB_INLINE double LargestMagnitude(const X* x, std::int64_t cols) {
+  Vec<Real> wide = {};
+  Real tail = 0;
+  std::int64_t column = 0;
+  for (; column + kLanes<Real> <= cols; column += kLanes<Real>) {
+    using At = Wide<Real, 0>;
+    wide = At::Larger(wide, At::Absolute(At::Load(x + column)));
+  }
+  for (; column < cols; ++column) {
+    using At = Single<Real>;
+    tail = At::Larger(tail, At::Absolute(At::Load(x + column)));
+  }
+  for (int lane = 0; lane < kLanes<Real>; ++lane) tail = tail < wide[lane] ? wide[lane] : tail;
+  return static_cast<double>(tail);
+}
+
+// Mean and mean square about it (about 0 for RMSNorm).
+template <class Real, class X>
+NORMLAB_INLINE void Moments(bool centred, const X* x, std::int64_t cols, Real* mean,
+                            Real* variance) {
+  *mean = 0;
+  if (centred) {
+    Sum<Real> sum;
+    Columns<Real>(cols, [&](auto at, std::int64_t column) { sum.Add(at, at.Load(x + column)); });
+    *mean = sum.Total() / static_cast<Real>(cols);
+  }
+  const Real middle = *mean;
+  Sum<Real> squares;
+  Columns<Real>(cols, [&](auto at, std::int64_t column) {
+    const auto deviation = at.Load(x + column) - middle;
+    squares.Add(at, deviation * deviation);
+  });
+  *variance = squares.Total() / static_cast<Real>(cols);
+}
+
+// eps as it acts on the row: dividing the row by m = max|x|/8 multiplies eps by m^2 and changes
+// nothing else. A row of zeros keeps eps.
+template <class Real, class X>
+NORMLAB_INLINE double EffectiveEps(const normlab_norm_options& options, const X* x,
+                                   std::int64_t cols) {
+  if (options.pb_relax == 0) return options.eps;
+  const double share = LargestMagnitude<Real>(x, cols) / 8;
+  return share > 0 ? options.eps * share * share : options.eps;
+}
+
+template <class Real, class X>
+NORMLAB_INLINE NormStatistics RowStatistics(const normlab_norm_options& options, const X* x,
+                                            std::int64_t cols) {
+  const bool centred = options.kind == NORMLAB_LAYERNORM;
+  const double eps = EffectiveEps<Real>(options, x, cols);
+  Real mean, variance;
+  Moments<Real>(centred, x, cols, &mean, &variance);
+  double total = static_cast<double>(variance) + eps;
+  double middle = mean;
+  if (sizeof(Real) == 4 && !(variance < 1e30f && (total > 1e-25 || variance > 1e-25f))) {
+    double mean64, variance64;
+    Moments<double>(centred, x, cols, &mean64, &variance64);
+    middle = mean64;
+    total = variance64 + eps;
+  }
+  return {middle, 1 / Sqrt(total)};
+}
+
+// 1/rstd beyond fp32 (a row of tiny values and eps = 0): then the arithmetic must be fp64.
+NORMLAB_INLINE bool FitsFloat(const NormStatistics& row) {
+  return row.rstd < 1e30 && row.rstd > 1e-30;
+}
+
+// y = (x - mean)·rstd·gain + bias; a null gain means ones, a null bias zeros.
+template <class Real, class X, class Y, class Parameter>
+NORMLAB_INLINE void ApplyNorm(const X* x, const NormStatistics& row, const Parameter* gain,
+                              const Parameter* bias, Y* y, std::int64_t cols) {
+  const Real mean = static_cast<Real>(row.mean), rstd = static_cast<Real>(row.rstd);
+  if (gain != nullptr && bias != nullptr) {
+    Columns<Real>(cols, [&](auto at, std::int64_t column) {
+      const auto unit = (at.Load(x + column) - mean) * rstd;
+      at.Store(y + column, unit * at.Load(gain + column) + at.Load(bias + column));
+    });
+  } else if (gain != nullptr) {
+    Columns<Real>(cols, [&](auto at, std::int64_t column) {
+      at.Store(y + column, (at.Load(x + column) - mean) * rstd * at.Load(gain + column));
+    });
+  } else {
+    Columns<Real>(cols, [&](auto at, std::int64_t column) {
+      auto value = (at.Load(x + column) - mean) * rstd;
+      if (bias != nullptr) value += at.Load(bias + column);
+      at.Store(y + column, value);
+    });
+  }
+}
+
+// Mean over the row of h and of h·unit, h = g·gain, unit = (x - mean)·rstd.
+template <class Real>
+struct NormDots {
+  Real of_one, of_unit;
+};
+
+template <class Real, class X, class Y, class Parameter>
+NORMLAB_INLINE NormDots<Real> UpstreamDots(const Y* g, const X* x, const NormStatistics& row,
+                                           const Parameter* gain, std::int64_t cols) {
+  const Real mean = static_cast<Real>(row.mean), rstd = static_cast<Real>(row.rstd);
+  Sum<Real> of_one, of_unit;
+  Columns<Real>(cols, [&](auto at, std::int64_t column) {
+    auto upstream = at.Load(g + column);
+    if (gain != nullptr) upstream *= at.Load(gain + column);
+    of_one.Add(at, upstream);
+    of_unit.Add(at, upstream * ((at.Load(x + column) - mean) * rstd));
+  });
+  const Real share = Real(1) / static_cast<Real>(cols);
+  return {of_one.Total() * share, of_unit.Total() * share};
+}
+
+}  // namespace normlab::kernels::NORMLAB_ISA
+
+#endif  // NORMLAB_KERNELS_NORM_NORM_ROW_H_

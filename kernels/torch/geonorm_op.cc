@@ -1,0 +1,103 @@
+// GeoNorm as an autograd node: saves x, v and four numbers per row.
+#include <torch/csrc/autograd/custom_function.h>
+
+#include <ATen/ops/empty.h>
+#include <ATen/ops/empty_like.h>
+
+#include "kernels/torch/norm_ops.h"
+#include "kernels/torch/tensor_access.h"
+
+namespace normlab::kernels {
+namespace {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+double ValueOr(const at::Tensor& tensor, double number) {
+  return tensor.defined() ? tensor.detach().item<double>() : number;
+}
+
+normlab_geonorm_options AsOptions(const GeoNormOptions& options) {
+  return {options.retraction,
+          options.alpha,
+          ValueOr(options.scale_tensor, options.scale),
+          ValueOr(options.bias_tensor, options.bias),
+          options.angle_clamp,
+          options.has_fixed_angle ? 1 : 0,
+          options.fixed_angle};
+}
+
+at::Tensor GradientOf(const at::Tensor& parameter, double value) {
+  if (!parameter.defined()) return {};
+  return at::empty_like(parameter).fill_(value);
+}
+
+struct GeoNormNode : torch::autograd::Function<GeoNormNode> {
+  // scale and bias are inputs of the node only so that their gradients have somewhere to go.
+  static at::Tensor forward(AutogradContext* context, const at::Tensor& x, const at::Tensor& v,
+                            const at::Tensor& scale, const at::Tensor& bias,
+                            const GeoNormOptions& asked) {
+    CheckSameSizes("x", x, "v", v);
+    const normlab_geonorm_options options = AsOptions(asked);
+    at::Tensor y = at::empty_like(x);
+    normlab_geonorm_forward_args args{AsMatrix("x", x), AsMatrix("v", v), AsMatrix("y", y),
+                                      nullptr,          nullptr,          nullptr};
+    at::Tensor saved =
+        at::empty({args.x.rows, NORMLAB_GEONORM_SAVED}, x.options().dtype(RealType(x)));
+    std::int64_t zero_rows = 0;
+    args.saved = saved.data_ptr();
+    args.probes = DataOrNull(asked.probes);
+    args.zero_rows = &zero_rows;
+    ThrowUnlessOk(normlab_geonorm_forward(&options, &args, TorchExecutor()));
+    if (asked.zero_rows.defined()) *asked.zero_rows.data_ptr<std::int64_t>() += zero_rows;
+
+    context->save_for_backward({x, v, saved, scale, bias});
+    for (const auto& [name, number] : Numbers(options)) context->saved_data[name] = number;
+    return y;
+  }
+
+  static variable_list backward(AutogradContext* context, variable_list upstream) {
+    const variable_list saved = context->get_saved_variables();
+    const at::Tensor &x = saved[0], &v = saved[1];
+    const at::Tensor g = upstream[0].contiguous();
+    const normlab_geonorm_options options = FromNumbers(context);
+    at::Tensor dx = at::empty_like(x), dv = at::empty_like(v);
+    double dangle[3] = {};
+    const bool angle = saved[3].defined() || saved[4].defined();
+    const normlab_geonorm_backward_args args{
+        AsMatrix("g", g),   AsMatrix("x", x),   AsMatrix("v", v),        saved[2].data_ptr(),
+        AsMatrix("dx", dx), AsMatrix("dv", dv), angle ? dangle : nullptr};
+    ThrowUnlessOk(normlab_geonorm_backward(&options, &args, TorchExecutor()));
+    return {dx, dv, GradientOf(saved[3], dangle[1]), GradientOf(saved[4], dangle[2]), {}};
+  }
+
+ private:
+  static std::vector<std::pair<const char*, double>> Numbers(const normlab_geonorm_options& o) {
+    return {{"retraction", static_cast<double>(o.retraction)},
+            {"alpha", o.alpha},
+            {"scale", o.scale},
+            {"bias", o.bias},
+            {"angle_clamp", o.angle_clamp},
+            {"has_fixed_angle", static_cast<double>(o.has_fixed_angle)},
+            {"fixed_angle", o.fixed_angle}};
+  }
+
+  static normlab_geonorm_options FromNumbers(AutogradContext* context) {
+    const auto number = [&](const char* name) { return context->saved_data[name].toDouble(); };
+    return {static_cast<normlab_retraction>(static_cast<int>(number("retraction"))),
+            number("alpha"),
+            number("scale"),
+            number("bias"),
+            number("angle_clamp"),
+            number("has_fixed_angle") != 0 ? 1 : 0,
+            number("fixed_angle")};
+  }
+};
+
+}  // namespace
+
+at::Tensor GeoNorm(const at::Tensor& x, const at::Tensor& v, const GeoNormOptions& options) {
+  return GeoNormNode::apply(x, v, options.scale_tensor, options.bias_tensor, options);
+}
+
+}  // namespace normlab::kernels

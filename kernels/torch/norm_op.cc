@@ -1,0 +1,91 @@
+// LayerNorm and RMSNorm as an autograd node: saves x, the gain and two numbers per row.
+#include <torch/csrc/autograd/custom_function.h>
+
+#include <ATen/ops/empty.h>
+#include <ATen/ops/empty_like.h>
+
+#include "kernels/torch/norm_ops.h"
+#include "kernels/torch/tensor_access.h"
+
+namespace normlab::kernels {
+namespace {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+struct NormNode : torch::autograd::Function<NormNode> {
+  static at::Tensor forward(AutogradContext* context, const at::Tensor& x, const at::Tensor& gain,
+                            const at::Tensor& bias, std::int64_t kind, double eps, bool pb_relax,
+                            bool to_bf16) {
+    const normlab_norm_options options{static_cast<normlab_norm_kind>(kind), eps, pb_relax ? 1 : 0};
+    const at::Tensor real_gain = AsParameter("gain", gain, x);
+    const at::Tensor real_bias = AsParameter("bias", bias, x);
+    at::Tensor y = at::empty_like(x, x.options().dtype(to_bf16 ? at::kBFloat16 : x.scalar_type()));
+    normlab_norm_forward_args args{AsMatrix("x", x), DataOrNull(real_gain), DataOrNull(real_bias),
+                                   AsMatrix("y", y), nullptr};
+    at::Tensor saved = at::empty({args.x.rows, NORMLAB_NORM_SAVED}, x.options().dtype(RealType(x)));
+    args.saved = saved.data_ptr();
+    ThrowUnlessOk(normlab_norm_forward(&options, &args, TorchExecutor()));
+
+    context->save_for_backward({x, saved, gain, bias});
+    context->saved_data["kind"] = kind;
+    context->saved_data["eps"] = eps;
+    context->saved_data["pb_relax"] = pb_relax;
+    return y;
+  }
+
+  static variable_list backward(AutogradContext* context, variable_list upstream) {
+    const variable_list kept = context->get_saved_variables();
+    const at::Tensor &x = kept[0], &saved = kept[1], &gain = kept[2], &bias = kept[3];
+    const at::Tensor g = upstream[0].contiguous();
+    const normlab_norm_options options{
+        static_cast<normlab_norm_kind>(context->saved_data["kind"].toInt()),
+        context->saved_data["eps"].toDouble(), context->saved_data["pb_relax"].toBool() ? 1 : 0};
+
+    const auto real = x.options().dtype(RealType(x));
+    const at::Tensor real_gain = AsParameter("gain", gain, x);
+    const bool want_gain = gain.defined() && gain.requires_grad();
+    const bool want_bias = bias.defined() && bias.requires_grad();
+    at::Tensor dx = at::empty_like(x), dgain, dbias, workspace;
+    normlab_norm_backward_args args{AsMatrix("g", g),
+                                    AsMatrix("x", x),
+                                    DataOrNull(real_gain),
+                                    saved.data_ptr(),
+                                    AsMatrix("dx", dx),
+                                    nullptr,
+                                    nullptr,
+                                    nullptr};
+    if (want_gain || want_bias) {
+      const std::int64_t bytes =
+          normlab_norm_backward_workspace(args.x.rows, args.x.cols, args.x.dtype);
+      workspace = at::empty({bytes}, x.options().dtype(at::kByte));
+    }
+    if (want_gain) dgain = at::empty({args.x.cols}, real);
+    if (want_bias) dbias = at::empty({args.x.cols}, real);
+    args.dgain = DataOrNull(dgain);
+    args.dbias = DataOrNull(dbias);
+    args.workspace = DataOrNull(workspace);
+    ThrowUnlessOk(normlab_norm_backward(&options, &args, TorchExecutor()));
+    if (want_gain) dgain = dgain.to(gain.scalar_type());
+    if (want_bias) dbias = dbias.to(bias.scalar_type());
+    return {dx, dgain, dbias, {}, {}, {}, {}};
+  }
+};
+
+}  // namespace
+
+at::Tensor Norm(const at::Tensor& x, const NormSpec& spec, bool to_bf16) {
+  return NormNode::apply(x, spec.gain, spec.bias, static_cast<std::int64_t>(spec.kind), spec.eps,
+                         spec.pb_relax, to_bf16);
+}
+
+at::Tensor LayerNorm(const at::Tensor& x, const at::Tensor& gain, const at::Tensor& bias,
+                     double eps) {
+  return Norm(x, {NORMLAB_LAYERNORM, gain, bias, eps, false});
+}
+
+at::Tensor RmsNorm(const at::Tensor& x, const at::Tensor& gain, double eps) {
+  return Norm(x, {NORMLAB_RMSNORM, gain, {}, eps, false});
+}
+
+}  // namespace normlab::kernels

@@ -1,0 +1,71 @@
+#include "kernels/torch/tensor_access.h"
+
+#include <ATen/Parallel.h>
+#include <c10/util/Exception.h>
+
+namespace normlab::kernels {
+namespace {
+
+normlab_dtype AsDtype(const char* name, const at::Tensor& tensor) {
+  switch (tensor.scalar_type()) {
+    case at::kFloat:
+      return NORMLAB_F32;
+    case at::kDouble:
+      return NORMLAB_F64;
+    case at::kBFloat16:
+      return NORMLAB_BF16;
+    default:
+      TORCH_CHECK(false, name, " of shape ", tensor.sizes(), " is ", tensor.scalar_type(),
+                  "; the kernels take float32, float64 and bfloat16");
+  }
+}
+
+void RunOnTorchThreads(void*, std::int64_t count, void (*task)(void*, std::int64_t),
+                       void* argument) {
+  at::parallel_for(0, count, 1, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) task(argument, i);
+  });
+}
+
+}  // namespace
+
+normlab_matrix AsMatrix(const char* name, const at::Tensor& tensor) {
+  TORCH_CHECK(tensor.defined() && tensor.dim() >= 1, name, " must have at least one dimension");
+  TORCH_CHECK(tensor.is_contiguous(), name, " of shape ", tensor.sizes(),
+              " is not contiguous (strides ", tensor.strides(), ")");
+  const std::int64_t cols = tensor.size(-1);
+  TORCH_CHECK(cols > 0, name, " of shape ", tensor.sizes(), " has no columns");
+  return {tensor.data_ptr(), tensor.numel() / cols, cols, cols, AsDtype(name, tensor)};
+}
+
+void CheckSameSizes(const char* name, const at::Tensor& one, const char* other_name,
+                    const at::Tensor& other) {
+  TORCH_CHECK(one.sizes() == other.sizes(), name, " has the shape ", one.sizes(), ", but ",
+              other_name, " has the shape ", other.sizes());
+  TORCH_CHECK(one.device() == other.device(), name, " is on ", one.device(), ", but ", other_name,
+              " is on ", other.device());
+}
+
+at::ScalarType RealType(const at::Tensor& stream) {
+  return stream.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
+}
+
+at::Tensor AsParameter(const char* name, const at::Tensor& parameter, const at::Tensor& stream) {
+  if (!parameter.defined()) return parameter;
+  TORCH_CHECK(parameter.dim() == 1 && parameter.size(0) == stream.size(-1), name, " has the shape ",
+              parameter.sizes(), ", but x has the shape ", stream.sizes());
+  return parameter.detach().to(stream.device(), RealType(stream)).contiguous();
+}
+
+void* DataOrNull(const at::Tensor& tensor) {
+  return tensor.defined() ? tensor.data_ptr() : nullptr;
+}
+
+const normlab_executor* TorchExecutor() {
+  static const normlab_executor executor{&RunOnTorchThreads, nullptr};
+  return &executor;
+}
+
+void ThrowUnlessOk(int code) { TORCH_CHECK(code == NORMLAB_OK, normlab_last_error()); }
+
+}  // namespace normlab::kernels

@@ -1,0 +1,36 @@
+// Between LibTorch's tensors and the C interface; for the registration files only.
+#ifndef NORMLAB_KERNELS_TORCH_TENSOR_ACCESS_H_
+#define NORMLAB_KERNELS_TORCH_TENSOR_ACCESS_H_
+
+#include <ATen/core/Tensor.h>
+
+#include "kernels/include/normlab_kernels.h"
+
+namespace normlab::kernels {
+
+// A contiguous (..., D) tensor as a matrix of D columns; throws c10::Error, naming `name`, where it
+// is not contiguous or of a type that the kernels do not know.
+normlab_matrix AsMatrix(const char* name, const at::Tensor& tensor);
+
+// Throws c10::Error naming both shapes unless they are the same.
+void CheckSameSizes(const char* name, const at::Tensor& one, const char* other_name,
+                    const at::Tensor& other);
+
+// Type of statistics, gains and biases that goes with a stream.
+at::ScalarType RealType(const at::Tensor& stream);
+
+// A [D] parameter, contiguous, in the Real type; undefined stays undefined.
+at::Tensor AsParameter(const char* name, const at::Tensor& parameter, const at::Tensor& stream);
+
+// Null for an undefined tensor.
+void* DataOrNull(const at::Tensor& tensor);
+
+// Runs tasks on LibTorch's own threads.
+const normlab_executor* TorchExecutor();
+
+// Throws c10::Error with normlab_last_error() unless `code` is NORMLAB_OK.
+void ThrowUnlessOk(int code);
+
+}  // namespace normlab::kernels
+
+#endif  // NORMLAB_KERNELS_TORCH_TENSOR_ACCESS_H_

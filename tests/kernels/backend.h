@@ -1,0 +1,41 @@
+// Where the kernels under test run. Every correctness test goes through a Backend, so that the
+// same tests judge each CPU instruction set, the CUDA kernels under the SIMT harness, and the CUDA
+// kernels on a GPU.
+#ifndef NORMLAB_TESTS_KERNELS_BACKEND_H_
+#define NORMLAB_TESTS_KERNELS_BACKEND_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "kernels/include/normlab_kernels.h"
+
+namespace normlab::kernels {
+
+// Functions take arguments in host memory and return the code of the C interface.
+class Backend {
+ public:
+  virtual ~Backend() = default;
+  virtual std::string Name() const = 0;
+  // The most elements of a matrix that a test should use here (SIMT runs thread by thread).
+  virtual std::int64_t MostElements() const { return std::int64_t{1} << 34; }
+
+  virtual int GeoNormForward(const normlab_geonorm_options& options,
+                             const normlab_geonorm_forward_args& args) = 0;
+  virtual int GeoNormBackward(const normlab_geonorm_options& options,
+                              const normlab_geonorm_backward_args& args) = 0;
+  virtual int NormForward(const normlab_norm_options& options,
+                          const normlab_norm_forward_args& args) = 0;
+  // Fills in the workspace itself.
+  virtual int NormBackward(const normlab_norm_options& options,
+                           normlab_norm_backward_args args) = 0;
+};
+
+// The backends that this machine and build have, by name.
+std::vector<std::string> BackendNames();
+std::unique_ptr<Backend> MakeBackend(const std::string& name);
+
+}  // namespace normlab::kernels
+
+#endif  // NORMLAB_TESTS_KERNELS_BACKEND_H_

@@ -1,0 +1,53 @@
+#include "kernels/common/cpu_isa.h"
+#include "tests/kernels/backend.h"
+
+namespace normlab::kernels {
+namespace {
+
+// One instruction set of the CPU, in force as long as this lives.
+class CpuBackend : public Backend {
+ public:
+  explicit CpuBackend(const std::string& isa) : isa_(isa) { normlab_force_cpu_isa(isa.c_str()); }
+  ~CpuBackend() override { normlab_force_cpu_isa(nullptr); }
+  std::string Name() const override { return isa_; }
+
+  int GeoNormForward(const normlab_geonorm_options& options,
+                     const normlab_geonorm_forward_args& args) override {
+    return normlab_geonorm_forward(&options, &args, nullptr);
+  }
+  int GeoNormBackward(const normlab_geonorm_options& options,
+                      const normlab_geonorm_backward_args& args) override {
+    return normlab_geonorm_backward(&options, &args, nullptr);
+  }
+  int NormForward(const normlab_norm_options& options,
+                  const normlab_norm_forward_args& args) override {
+    return normlab_norm_forward(&options, &args, nullptr);
+  }
+  int NormBackward(const normlab_norm_options& options, normlab_norm_backward_args args) override {
+    const std::int64_t bytes =
+        normlab_norm_backward_workspace(args.x.rows, args.x.cols, args.x.dtype);
+    std::vector<double> workspace(static_cast<std::size_t>(bytes / 8 + 1));
+    args.workspace = workspace.data();
+    return normlab_norm_backward(&options, &args, nullptr);
+  }
+
+ private:
+  std::string isa_;
+};
+
+}  // namespace
+
+std::vector<std::string> BackendNames() {
+  std::vector<std::string> names;
+  for (int i = 0; i < kCpuIsaCount; ++i) {
+    const auto isa = static_cast<CpuIsa>(i);
+    if (CpuSupports(isa)) names.push_back(CpuIsaName(isa));
+  }
+  return names;
+}
+
+std::unique_ptr<Backend> MakeBackend(const std::string& name) {
+  return std::make_unique<CpuBackend>(name);
+}
+
+}  // namespace normlab::kernels

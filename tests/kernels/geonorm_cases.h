@@ -1,0 +1,66 @@
+// Inputs of the GeoNorm tests: one row per regime, seeded, and the bounds that a row's results must
+// keep, derived from the types.
+#ifndef NORMLAB_TESTS_KERNELS_GEONORM_CASES_H_
+#define NORMLAB_TESTS_KERNELS_GEONORM_CASES_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "kernels/geonorm/geonorm_reference.h"
+#include "tests/kernels/host_matrix.h"
+
+namespace normlab::kernels {
+
+// In the order of the rows that FillRegimes makes.
+enum class Regime {
+  kRandom,
+  kTinyAngle,   // |v| = 1e-6 |x|
+  kTinyNorms,   // both scaled by 1e-18: the sum of squares underflows in fp32
+  kHugeNorms,   // both scaled by 1e18: it overflows
+  kHugeBranch,  // |v| = 1e20 |x|: only <v,v> overflows
+  kSubnormal,   // 1e-40: subnormal as fp32 and as bf16
+  kBranchZero,
+  kParallel,        // v = 2x, exactly
+  kAntiparallel,    // v = -2x, exactly
+  kNearlyParallel,  // v = 30x + 0.3·noise
+  kAngleNearPi,     // |u|/|x| = pi - 1e-4
+  kLargeAngle,      // |u|/|x| = 20
+  kZeroRow,
+  kCount
+};
+
+std::string Name(Regime regime);
+std::string Name(const normlab_geonorm_options& options);
+
+struct TypePair {
+  normlab_dtype stream, branch;
+};
+// Every pair that the interface takes.
+const std::vector<TypePair>& TypePairs();
+
+normlab_geonorm_options PlainOptions();
+// Retractions, steps, clamps, affine and fixed angles: each once.
+const std::vector<normlab_geonorm_options>& OptionVariants();
+
+// x, v and g of `rows` rows; row r is of regime r % kCount.
+struct GeoNormInputs {
+  GeoNormInputs(TypePair types, std::int64_t rows, std::int64_t cols, std::int64_t gap = 0);
+  HostMatrix x, v, g;
+};
+GeoNormInputs MakeInputs(TypePair types, std::int64_t rows, std::int64_t cols, std::uint64_t seed,
+                         std::int64_t gap = 0);
+
+struct GeoNormBounds {
+  std::vector<double> y, dx, dv;
+  double dangle[3];
+};
+// How far results may be from the reference, element by element: the rounding of the stored
+// result, plus the arithmetic's rounding times the condition of the formula at this row.
+GeoNormBounds BoundsOf(const normlab_geonorm_options& options, TypePair types,
+                       const reference::Vector& x, const reference::Vector& v,
+                       const reference::Vector& g);
+
+}  // namespace normlab::kernels
+
+#endif  // NORMLAB_TESTS_KERNELS_GEONORM_CASES_H_

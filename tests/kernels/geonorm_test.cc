@@ -1,0 +1,118 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "tests/kernels/backend.h"
+#include "tests/kernels/geonorm_cases.h"
+
+namespace normlab::kernels {
+namespace {
+
+constexpr auto kRegimes = static_cast<std::int64_t>(Regime::kCount);
+
+// Both directions over the same inputs.
+struct Results {
+  Results(const GeoNormInputs& in, std::int64_t gap = 0)
+      : y(in.x.dtype(), in.x.rows(), in.x.cols(), gap),
+        dx(in.x.dtype(), in.x.rows(), in.x.cols(), gap),
+        dv(in.v.dtype(), in.x.rows(), in.x.cols(), gap),
+        saved(static_cast<std::size_t>(4 * in.x.rows() + 1)),
+        probes(static_cast<std::size_t>(3 * in.x.rows() + 1)) {}
+
+  double Probe(std::int64_t row, int which) const {
+    const auto at = static_cast<std::size_t>(row * NORMLAB_ROW_PROBES + which);
+    if (y.dtype() == NORMLAB_F64) return probes[at];
+    return reinterpret_cast<const float*>(probes.data())[at];
+  }
+
+  HostMatrix y, dx, dv;
+  std::vector<double> saved, probes;
+  std::int64_t zero_rows = -1;
+  double dangle[3] = {};
+};
+
+class GeoNormTest : public testing::TestWithParam<std::string> {
+ protected:
+  GeoNormTest() : backend_(MakeBackend(GetParam())) {}
+
+  void Run(const normlab_geonorm_options& options, const GeoNormInputs& in, Results& out) {
+    const normlab_geonorm_forward_args forward{in.x.View(),      in.v.View(),       out.y.View(),
+                                               out.saved.data(), out.probes.data(), &out.zero_rows};
+    ASSERT_EQ(backend_->GeoNormForward(options, forward), NORMLAB_OK) << normlab_last_error();
+    const normlab_geonorm_backward_args backward{in.g.View(),      in.x.View(),   in.v.View(),
+                                                 out.saved.data(), out.dx.View(), out.dv.View(),
+                                                 out.dangle};
+    ASSERT_EQ(backend_->GeoNormBackward(options, backward), NORMLAB_OK) << normlab_last_error();
+  }
+
+  bool TooLarge(std::int64_t elements) const { return elements > backend_->MostElements(); }
+
+  std::unique_ptr<Backend> backend_;
+};
+
+void ExpectRow(const HostMatrix& got, std::int64_t row, const reference::Vector& want,
+               const std::vector<double>& bounds, const char* name) {
+  for (std::int64_t c = 0; c < got.cols(); ++c) {
+    const auto i = static_cast<std::size_t>(c);
+    const double difference = std::fabs(got.Get(row, c) - static_cast<double>(want[i]));
+    ASSERT_LE(difference, bounds[i]) << name << " at column " << c << ": " << got.Get(row, c)
+                                     << " instead of " << static_cast<double>(want[i]);
+  }
+}
+
+void ExpectMatches(const normlab_geonorm_options& options, TypePair types, const GeoNormInputs& in,
+                   const Results& out) {
+  long double dangle[3] = {};
+  double slack[3] = {};
+  for (std::int64_t r = 0; r < in.x.rows(); ++r) {
+    SCOPED_TRACE(Name(static_cast<Regime>(r % kRegimes)));
+    const auto x = in.x.Row(r), v = in.v.Row(r), g = in.g.Row(r);
+    const auto row = reference::GeoNormForward(options, x, v);
+    const auto gradients = reference::GeoNormBackward(options, x, v, g);
+    const GeoNormBounds bounds = BoundsOf(options, types, x, v, g);
+    ExpectRow(out.y, r, row.out, bounds.y, "y");
+    ExpectRow(out.dx, r, gradients.dx, bounds.dx, "dx");
+    ExpectRow(out.dv, r, gradients.dv, bounds.dv, "dv");
+    if (testing::Test::HasFatalFailure()) return;
+    const long double parts[3] = {gradients.dalpha, gradients.dscale, gradients.dbias};
+    for (int k = 0; k < 3; ++k) dangle[k] += parts[k], slack[k] += bounds.dangle[k];
+  }
+  for (int k = 0; k < 3; ++k) {
+    EXPECT_NEAR(out.dangle[k], static_cast<double>(dangle[k]), slack[k]) << "dangle " << k;
+  }
+}
+
+TEST_P(GeoNormTest, MatchesTheReferenceInEveryRegimeAtEveryWidth) {
+  for (const std::int64_t cols : {8, 100, 768, 1024, 1280, 1600, 2048, 4096}) {
+    for (const TypePair types : TypePairs()) {
+      SCOPED_TRACE(testing::Message() << kRegimes << "x" << cols << " " << Name(types.stream) << "+"
+                                      << Name(types.branch));
+      const GeoNormInputs in = MakeInputs(types, kRegimes, cols, 17);
+      Results out(in);
+      Run(PlainOptions(), in, out);
+      ExpectMatches(PlainOptions(), types, in, out);
+      EXPECT_EQ(out.zero_rows, 1);
+      if (HasFailure()) return;
+    }
+  }
+}
+
+TEST_P(GeoNormTest, MatchesTheReferenceForEveryOption) {
+  for (const normlab_geonorm_options& options : OptionVariants()) {
+    for (const TypePair types : TypePairs()) {
+      SCOPED_TRACE(Name(options) + " " + Name(types.stream) + "+" + Name(types.branch));
+      const GeoNormInputs in = MakeInputs(types, kRegimes, 136, 23);
+      Results out(in);
+      Run(options, in, out);
+      ExpectMatches(options, types, in, out);
+      if (HasFailure()) return;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Backends, GeoNormTest, testing::ValuesIn(BackendNames()),
+                         [](const auto& info) { return info.param; });
+
+}  // namespace
+}  // namespace normlab::kernels

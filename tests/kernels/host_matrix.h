@@ -1,0 +1,45 @@
+// Matrices of tests: any storage type, read and written as double; rows may have gaps.
+#ifndef NORMLAB_TESTS_KERNELS_HOST_MATRIX_H_
+#define NORMLAB_TESTS_KERNELS_HOST_MATRIX_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "kernels/include/normlab_kernels.h"
+
+namespace normlab::kernels {
+
+class HostMatrix {
+ public:
+  // `gap`: unused elements after each row, filled with a pattern that CheckGaps looks for.
+  HostMatrix(normlab_dtype dtype, std::int64_t rows, std::int64_t cols, std::int64_t gap = 0);
+
+  double Get(std::int64_t row, std::int64_t col) const;
+  // Rounds to the storage type, to nearest even.
+  void Set(std::int64_t row, std::int64_t col, double value);
+  std::vector<long double> Row(std::int64_t row) const;
+
+  normlab_matrix View() const;
+  const std::vector<unsigned char>& bytes() const { return bytes_; }
+  bool GapsUntouched() const;
+
+  std::int64_t rows() const { return rows_; }
+  std::int64_t cols() const { return cols_; }
+  normlab_dtype dtype() const { return dtype_; }
+
+ private:
+  normlab_dtype dtype_;
+  std::int64_t rows_, cols_, stride_;
+  std::vector<unsigned char> bytes_;
+};
+
+// Half the distance from 1 to the next number: 2^-24, 2^-53 or 2^-8.
+double UnitRoundoff(normlab_dtype dtype);
+// Of the arithmetic that goes with a stream type.
+double ArithmeticRoundoff(normlab_dtype stream);
+const char* Name(normlab_dtype dtype);
+
+}  // namespace normlab::kernels
+
+#endif  // NORMLAB_TESTS_KERNELS_HOST_MATRIX_H_
