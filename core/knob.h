@@ -39,6 +39,7 @@ struct Knob {
   double min;                                 // of kInt and kReal
   double max;
   bool min_open;              // min itself is not allowed
+  bool max_open;              // max itself is not allowed
   std::string_view off_word;  // a word that stands for 0 ("off"), or ""
   Affects affects;
   KnobValue identity_default;  // frozen for ever: values equal to it are left out of the identity

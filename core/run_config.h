@@ -43,11 +43,11 @@ class RunConfig {
 
   // The resolved value. CHECK-fails for an unknown key or another type: the table is known here.
   // norm.angle_clamp "off" is Real() == 0; model.vocab 0 means "from the data set";
-  // train.micro_batch unset is the batch; Real() of an integer knob is allowed.
+  // Real() of an integer knob is allowed.
   bool Bool(std::string_view key) const;
   int64_t Int(std::string_view key) const;
   double Real(std::string_view key) const;
-  const std::string& Text(std::string_view key) const;
+  std::string Text(std::string_view key) const;
   KnobValue Value(std::string_view key) const;
   // The resolved value as people write it: "0.1", "geo", "off".
   std::string ValueText(std::string_view key) const;
@@ -67,7 +67,7 @@ class RunConfig {
   // positions, warm-up longer than the run …). Empty: fine.
   std::vector<ConfigError> Validate() const;
 
-  // Nested by group, every knob that applies resolved; FromJson gives an equal config back.
+  // Nested by group, every knob that applies resolved; FromJson gives an equivalent config back.
   nlohmann::json ToJson() const;
   // Every knob, resolved, by dotted key: for tables and SQL.
   nlohmann::json ToFlatJson() const;

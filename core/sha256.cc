@@ -1,0 +1,106 @@
+#include "core/sha256.h"
+
+#include <fcntl.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+#include "core/file.h"
+#include "core/status.h"
+
+namespace normlab {
+
+namespace {
+
+constexpr std::array<uint32_t, 64> kRound = {
+    0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1, 0x923f82a4, 0xab1c5ed5,
+    0xd807aa98, 0x12835b01, 0x243185be, 0x550c7dc3, 0x72be5d74, 0x80deb1fe, 0x9bdc06a7, 0xc19bf174,
+    0xe49b69c1, 0xefbe4786, 0x0fc19dc6, 0x240ca1cc, 0x2de92c6f, 0x4a7484aa, 0x5cb0a9dc, 0x76f988da,
+    0x983e5152, 0xa831c66d, 0xb00327c8, 0xbf597fc7, 0xc6e00bf3, 0xd5a79147, 0x06ca6351, 0x14292967,
+    0x27b70a85, 0x2e1b2138, 0x4d2c6dfc, 0x53380d13, 0x650a7354, 0x766a0abb, 0x81c2c92e, 0x92722c85,
+    0xa2bfe8a1, 0xa81a664b, 0xc24b8b70, 0xc76c51a3, 0xd192e819, 0xd6990624, 0xf40e3585, 0x106aa070,
+    0x19a4c116, 0x1e376c08, 0x2748774c, 0x34b0bcb5, 0x391c0cb3, 0x4ed8aa4a, 0x5b9cca4f, 0x682e6ff3,
+    0x748f82ee, 0x78a5636f, 0x84c87814, 0x8cc70208, 0x90befffa, 0xa4506ceb, 0xbef9a3f7, 0xc67178f2};
+
+uint32_t BigEndian(const uint8_t* bytes) {
+  return uint32_t{bytes[0]} << 24 | uint32_t{bytes[1]} << 16 | uint32_t{bytes[2]} << 8 | bytes[3];
+}
+
+}  // namespace
+
+Sha256::Sha256()
+    : state_{0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
+             0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19} {}
+
+void Sha256::Block(const uint8_t* bytes) {
+  std::array<uint32_t, 64> w;
+  for (int i = 0; i < 16; ++i) w[i] = BigEndian(bytes + 4 * i);
+  for (int i = 16; i < 64; ++i) {
+    const uint32_t s0 = std::rotr(w[i - 15], 7) ^ std::rotr(w[i - 15], 18) ^ (w[i - 15] >> 3);
+    const uint32_t s1 = std::rotr(w[i - 2], 17) ^ std::rotr(w[i - 2], 19) ^ (w[i - 2] >> 10);
+    w[i] = w[i - 16] + s0 + w[i - 7] + s1;
+  }
+  auto [a, b, c, d, e, f, g, h] = state_;
+  for (int i = 0; i < 64; ++i) {
+    const uint32_t s1 = std::rotr(e, 6) ^ std::rotr(e, 11) ^ std::rotr(e, 25);
+    const uint32_t t1 = h + s1 + ((e & f) ^ (~e & g)) + kRound[i] + w[i];
+    const uint32_t s0 = std::rotr(a, 2) ^ std::rotr(a, 13) ^ std::rotr(a, 22);
+    const uint32_t t2 = s0 + ((a & b) ^ (a & c) ^ (b & c));
+    h = g, g = f, f = e, e = d + t1;
+    d = c, c = b, b = a, a = t1 + t2;
+  }
+  const std::array<uint32_t, 8> add = {a, b, c, d, e, f, g, h};
+  for (int i = 0; i < 8; ++i) state_[i] += add[i];
+}
+
+void Sha256::Update(std::string_view bytes) {
+  size_t used = size_ % 64;
+  size_ += bytes.size();
+  if (used > 0) {
+    const size_t take = std::min(bytes.size(), 64 - used);
+    std::memcpy(buffer_.data() + used, bytes.data(), take);
+    bytes.remove_prefix(take);
+    if (used + take < 64) return;
+    Block(buffer_.data());
+  }
+  while (bytes.size() >= 64) {
+    Block(reinterpret_cast<const uint8_t*>(bytes.data()));
+    bytes.remove_prefix(64);
+  }
+  if (!bytes.empty()) std::memcpy(buffer_.data(), bytes.data(), bytes.size());
+}
+
+std::string Sha256::HexDigest() {
+  const uint64_t bits = size_ * 8;
+  std::string padding(1, '\x80');
+  padding.append((119 - size_ % 64) % 64, '\0');
+  for (int i = 7; i >= 0; --i) padding += static_cast<char>(bits >> (8 * i));
+  Update(padding);
+  static constexpr char kDigits[] = "0123456789abcdef";
+  std::string text;
+  for (uint32_t word : state_) {
+    for (int shift = 28; shift >= 0; shift -= 4) text += kDigits[(word >> shift) & 15];
+  }
+  return text;
+}
+
+std::string Sha256Hex(std::string_view bytes) {
+  Sha256 sha;
+  sha.Update(bytes);
+  return sha.HexDigest();
+}
+
+absl::StatusOr<std::string> Sha256File(const std::string& path) {
+  ASSIGN_OR_RETURN(const Fd fd, OpenFd(path, O_RDONLY));
+  constexpr size_t kChunk = 1 << 20;
+  Sha256 sha;
+  for (uint64_t offset = 0;;) {
+    ASSIGN_OR_RETURN(const std::string chunk, ReadAt(fd.get(), offset, kChunk));
+    if (chunk.empty()) return sha.HexDigest();
+    sha.Update(chunk);
+    offset += chunk.size();
+  }
+}
+
+}  // namespace normlab
