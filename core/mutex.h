@@ -4,6 +4,8 @@
 #include <condition_variable>
 #include <mutex>
 
+#include "absl/base/thread_annotations.h"
+
 // Annotated locks over std::mutex. (Debian's Abseil is built without instrumentation, so
 // absl::Mutex gives false reports under TSan.) Clang checks the annotations; g++ sees nothing of
 // them.
@@ -13,11 +15,15 @@
 #else
 #define NORMLAB_THREAD_ATTRIBUTE_(x)
 #endif
+// Debian 12's Abseil still has these names, and means the same by them; whoever is included second
+// must not define them again.
+#ifndef GUARDED_BY
 #define GUARDED_BY(mu) NORMLAB_THREAD_ATTRIBUTE_(guarded_by(mu))
 #define EXCLUSIVE_LOCKS_REQUIRED(...) \
   NORMLAB_THREAD_ATTRIBUTE_(exclusive_locks_required(__VA_ARGS__))
 #define LOCKS_EXCLUDED(...) NORMLAB_THREAD_ATTRIBUTE_(locks_excluded(__VA_ARGS__))
 #define NO_THREAD_SAFETY_ANALYSIS NORMLAB_THREAD_ATTRIBUTE_(no_thread_safety_analysis)
+#endif
 
 namespace normlab {
 

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "core/file.h"
 #include "core/status.h"
 
 namespace normlab {
@@ -41,13 +40,8 @@ absl::StatusOr<ServerChannel> ServerChannel::Open(const ConnectInfo& info) {
   }
   std::shared_ptr<grpc::ChannelCredentials> credentials = grpc::InsecureChannelCredentials();
   if (!info.ca.empty()) {
-    auto ca = ReadFile(info.ca);
-    if (!ca.ok()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("Failed to read the server's CA: ", ca.status().message()));
-    }
     grpc::SslCredentialsOptions options;
-    options.pem_root_certs = *std::move(ca);
+    options.pem_root_certs = info.ca;
     credentials = grpc::SslCredentials(options);
   }
   return ServerChannel(grpc::CreateCustomChannel(info.grpc, credentials, Arguments()), info.grpc,

@@ -32,8 +32,8 @@ inline constexpr int kMaxMessageBytes = 64 << 20;
 class ServerChannel {
  public:
   // Does not connect yet: the first call does, and fails with Unavailable when nobody listens.
-  // TLS when the connect file names a CA, which is then the only one trusted; InvalidArgument when
-  // that file cannot be read or the address is empty.
+  // TLS when the connect file holds a certificate, which is then the only one trusted.
+  // InvalidArgument when it names no address.
   static absl::StatusOr<ServerChannel> Open(const ConnectInfo& info);
 
   const std::shared_ptr<grpc::Channel>& channel() const { return channel_; }

@@ -24,7 +24,7 @@ struct RpcServerOptions {
   std::string key_file;
   std::string datasets_dir;     // FetchDataset reads from here
   std::string server_instance;  // new at every start
-  std::string store_id;         // stays: `instance` of the connect file
+  std::string instance;         // of the data: `instance` of the connect file
 };
 
 // What the services call; all outlive the server, all are thread-safe.

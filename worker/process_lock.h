@@ -1,0 +1,25 @@
+#ifndef NORMLAB_WORKER_PROCESS_LOCK_H_
+#define NORMLAB_WORKER_PROCESS_LOCK_H_
+
+#include <string>
+#include <utility>
+
+#include "absl/status/statusor.h"
+#include "core/file.h"
+
+namespace normlab::worker {
+
+// Holds a file locked for as long as the process lives, kill -9 included: the kernel lets go.
+class ProcessLock {
+ public:
+  // AlreadyExists while a living process holds it (its pid is in the message); errors of the disk.
+  static absl::StatusOr<ProcessLock> TryTake(const std::string& path);
+
+ private:
+  explicit ProcessLock(Fd fd) : fd_(std::move(fd)) {}
+  Fd fd_;
+};
+
+}  // namespace normlab::worker
+
+#endif  // NORMLAB_WORKER_PROCESS_LOCK_H_
