@@ -1,0 +1,89 @@
+#include "cli/list_options.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "nlohmann/json.hpp"
+
+namespace normlab::cli {
+namespace {
+
+using nlohmann::json;
+
+json Rows() {
+  return json::parse(R"([
+      {"id": "r1", "val_loss": 2.5, "norm.placement": "pre", "norm.kind": "rmsnorm", "factors": {}},
+      {"id": "r2", "val_loss": "nan", "norm.placement": "geo", "norm.kind": "rmsnorm", "factors": {}},
+      {"id": "r3", "val_loss": null, "norm.placement": "geo", "norm.kind": "rmsnorm", "factors": {}},
+      {"id": "r4", "val_loss": 2.25, "norm.placement": "geo", "norm.kind": "rmsnorm", "factors": {}},
+      {"id": "r5", "val_loss": "inf", "norm.placement": "post", "norm.kind": "rmsnorm", "factors": {}}])");
+}
+
+std::vector<Column> Columns() {
+  return {{"id", "run"}, {"norm.placement", "norm.placement"}, {"norm.kind", "norm.kind"}};
+}
+
+std::string Ids(const json& rows) {
+  std::string ids;
+  for (const json& row : rows) ids += row.at("id").get<std::string>() + " ";
+  return ids;
+}
+
+TEST(ListOptionsTest, SortsMissingAndNanLastBothWays) {
+  ListOptions options;
+  options.sort = "loss";
+  json rows = Rows();
+  std::vector<Column> columns = Columns();
+  ASSERT_TRUE(options.Apply(rows, columns).ok());
+  EXPECT_EQ(Ids(rows), "r4 r1 r5 r2 r3 ");
+  options.sort = "-loss";
+  rows = Rows();
+  ASSERT_TRUE(options.Apply(rows, columns).ok());
+  EXPECT_EQ(Ids(rows), "r5 r1 r4 r2 r3 ");
+}
+
+TEST(ListOptionsTest, FiltersRows) {
+  ListOptions options;
+  options.where = "norm.placement = 'geo' and loss < 3";
+  json rows = Rows();
+  std::vector<Column> columns = Columns();
+  ASSERT_TRUE(options.Apply(rows, columns).ok());
+  EXPECT_EQ(Ids(rows), "r4 ");
+}
+
+TEST(ListOptionsTest, OnlyChangedDropsConstantFactors) {
+  ListOptions options;
+  options.only_changed = true;
+  json rows = Rows();
+  std::vector<Column> columns = Columns();
+  ASSERT_TRUE(options.Apply(rows, columns).ok());
+  ASSERT_EQ(columns.size(), 2U);
+  EXPECT_EQ(columns[1].key, "norm.placement");
+}
+
+TEST(ListOptionsTest, UnknownColumnIsAnError) {
+  ListOptions options;
+  options.cols = {"id", "nonsense"};
+  json rows = Rows();
+  std::vector<Column> columns = Columns();
+  EXPECT_EQ(options.Apply(rows, columns).message(), "--cols: no column is named 'nonsense'");
+  options.cols.clear();
+  options.sort = "-nonsense";
+  EXPECT_EQ(options.Apply(rows, columns).message(), "--sort: no column is named 'nonsense'");
+}
+
+TEST(ListOptionsTest, ColumnsComeInTheOrderAskedFor) {
+  ListOptions options;
+  options.cols = {"loss", "id"};
+  json rows = Rows();
+  std::vector<Column> columns = Columns();
+  ASSERT_TRUE(options.Apply(rows, columns).ok());
+  ASSERT_EQ(columns.size(), 2U);
+  EXPECT_EQ(columns[0].key, "loss");
+  EXPECT_EQ(rows[0].at("loss"), 2.5);
+}
+
+}  // namespace
+}  // namespace normlab::cli
