@@ -1,0 +1,105 @@
+#include "core/envelope.h"
+
+#include <nlohmann/json.hpp>
+
+#include "core/json.h"
+#include "core/status.h"
+#include "core/strings.h"
+
+namespace normlab {
+
+namespace {
+
+using nlohmann::json;
+
+absl::StatusOr<json> Member(const json& object, std::string_view key) {
+  const auto it = object.find(key);
+  if (it == object.end()) return InvalidArgument("'", key, "' is missing");
+  return *it;
+}
+
+absl::StatusOr<Envelope::Dataset> DatasetFromJson(const json& document) {
+  Envelope::Dataset dataset;
+  ASSIGN_OR_RETURN(dataset.name, JsonText(document, "name"));
+  ASSIGN_OR_RETURN(dataset.dir, JsonText(document, "dir"));
+  ASSIGN_OR_RETURN(dataset.sha256, JsonText(document, "sha256"));
+  return dataset;
+}
+
+absl::StatusOr<std::optional<Envelope::Resume>> ResumeFromJson(const json& document) {
+  std::optional<Envelope::Resume> resume;
+  if (document.is_null()) return resume;
+  resume.emplace();
+  ASSIGN_OR_RETURN(resume->dir, JsonText(document, "dir"));
+  ASSIGN_OR_RETURN(resume->step, JsonInt(document, "step"));
+  ASSIGN_OR_RETURN(const int64_t attempt, JsonInt(document, "attempt"));
+  resume->attempt = AttemptNumber(static_cast<int>(attempt));
+  return resume;
+}
+
+absl::Status ReadIds(const json& document, Envelope& envelope) {
+  ASSIGN_OR_RETURN(const std::string run, JsonText(document, "run"));
+  ASSIGN_OR_RETURN(envelope.run, ParseRunId(run));
+  ASSIGN_OR_RETURN(const int64_t attempt, JsonInt(document, "attempt"));
+  ASSIGN_OR_RETURN(envelope.attempt, ParseAttemptNumber(Cat(attempt)));
+  ASSIGN_OR_RETURN(const std::string token, JsonText(document, "token"));
+  ASSIGN_OR_RETURN(envelope.token, ParseLeaseToken(token));
+  return absl::OkStatus();
+}
+
+absl::Status ReadParts(const json& document, Envelope& envelope) {
+  ASSIGN_OR_RETURN(const json config, Member(document, "config"));
+  ASSIGN_OR_RETURN(envelope.config, RunConfig::FromJson(config));
+  ASSIGN_OR_RETURN(const json stop, Member(document, "stop"));
+  ASSIGN_OR_RETURN(envelope.stop, StopPolicyFromJson(stop));
+  ASSIGN_OR_RETURN(const json dataset, Member(document, "dataset"));
+  ASSIGN_OR_RETURN(envelope.dataset, DatasetFromJson(dataset));
+  ASSIGN_OR_RETURN(const json resume, Member(document, "resume"));
+  ASSIGN_OR_RETURN(envelope.resume, ResumeFromJson(resume));
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+json ToJson(const Envelope& envelope) {
+  json resume = nullptr;
+  if (envelope.resume) {
+    resume = {{"dir", envelope.resume->dir},
+              {"step", envelope.resume->step},
+              {"attempt", envelope.resume->attempt.value()}};
+  }
+  return {{"protocol", envelope.protocol},
+          {"run", ToString(envelope.run)},
+          {"attempt", envelope.attempt.value()},
+          {"token", ToString(envelope.token)},
+          {"config", envelope.config.ToJson()},
+          {"stop", ToJson(envelope.stop)},
+          {"dataset",
+           {{"name", envelope.dataset.name},
+            {"dir", envelope.dataset.dir},
+            {"sha256", envelope.dataset.sha256}}},
+          {"resume", resume},
+          {"threads", envelope.threads},
+          {"device", envelope.device},
+          {"checkpoint_dir", envelope.checkpoint_dir}};
+}
+
+absl::StatusOr<Envelope> EnvelopeFromJson(const json& document) {
+  Envelope envelope;
+  ASSIGN_OR_RETURN(const int64_t protocol, JsonInt(document, "protocol"));
+  if (protocol != kProtocolVersion) {
+    return FailedPrecondition("the envelope has protocol ", protocol, "; this program speaks ",
+                              kProtocolVersion);
+  }
+  RETURN_IF_ERROR(AddContext(ReadIds(document, envelope), "envelope"));
+  RETURN_IF_ERROR(AddContext(ReadParts(document, envelope), "envelope"));
+  ASSIGN_OR_RETURN(const int64_t threads, JsonInt(document, "threads"));
+  if (threads < 1)
+    return InvalidArgument("envelope: 'threads' should be at least 1, not ", threads);
+  envelope.threads = static_cast<int>(threads);
+  ASSIGN_OR_RETURN(envelope.device, JsonText(document, "device"));
+  ASSIGN_OR_RETURN(envelope.checkpoint_dir, JsonText(document, "checkpoint_dir"));
+  return envelope;
+}
+
+}  // namespace normlab
