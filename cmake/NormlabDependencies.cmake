@@ -35,10 +35,17 @@ else()
   find_package(spdlog 1.10 REQUIRED)
   find_package(SQLite3 3.40 REQUIRED)
   find_package(SQLiteCpp 3.2 REQUIRED)
-  find_package(Boost 1.74 REQUIRED)
+  find_package(Boost 1.74 CONFIG REQUIRED)
   find_package(prometheus-cpp REQUIRED)
   # Debian 12's protobuf brings no config file of its own, so this is CMake's own find module.
   find_package(Protobuf 3.21 MODULE)
+  # gRPC's config file asks pkg-config about re2 a dozen times, and Debian 13's takes a minute over it.
+  find_library(NORMLAB_RE2 re2)
+  if(NORMLAB_RE2 AND NOT TARGET re2::re2)
+    set(re2_FOUND ON)
+    add_library(re2::re2 INTERFACE IMPORTED)
+    target_link_libraries(re2::re2 INTERFACE "${NORMLAB_RE2}")
+  endif()
   find_package(gRPC 1.51)
   if(NOT Protobuf_FOUND OR NOT gRPC_FOUND)
     message(FATAL_ERROR "gRPC or Protocol Buffers is missing, and normlab needs both. ${normlab_cure} "
