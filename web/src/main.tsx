@@ -55,7 +55,12 @@ function Header() {
       <span class={`live live-${state}`} role="status">
         {LIVE_WORDS[state]}
       </span>
-      <button type="button" class="switch" onClick={change} title="colours: by system, light or dark">
+      <button
+        type="button"
+        class="switch"
+        onClick={change}
+        title="colours: by system, light or dark"
+      >
         {theme}
       </button>
     </header>

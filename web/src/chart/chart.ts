@@ -4,8 +4,8 @@ import { formatNumber } from "../data/numbers";
 import { align, finiteRange, type Curve } from "../data/series";
 import type { Stroke } from "./palette";
 
-// The one place that knows uPlot. A chart draws curves over a shared x axis; what is not finite is a
-// gap in the line and a marker on the edge of the plot, never a bridge.
+// The one place that knows uPlot. A chart draws curves over a shared x axis; what is not finite is
+// a gap in the line and a marker on the edge of the plot, never a bridge.
 
 export interface ChartCurve {
   name: string;
@@ -41,8 +41,8 @@ export class Chart {
     private readonly options: ChartOptions,
   ) {}
 
-  // Draws `curves`. The plot is built anew only when their names or colours change, so that zoom and
-  // pointer survive new points.
+  // Draws `curves`. The plot is built anew only when their names or colours change, so that zoom
+  // and pointer survive new points.
   draw(curves: readonly ChartCurve[]) {
     this.curves = curves;
     const shape = JSON.stringify(curves.map((c) => [c.name, c.stroke, c.faint, c.points]));
@@ -96,11 +96,18 @@ export class Chart {
       cursor: { y: false, points: { size: 6 }, drag: { x: true, y: false } },
       scales: {
         x: { time: false, distr: this.options.logX ? 3 : 1 },
-        y: { distr: this.options.logY ? 3 : 1, range: (_plot, low, high) => this.yRange(low, high) },
+        y: {
+          distr: this.options.logY ? 3 : 1,
+          range: (_plot, low, high) => this.yRange(low, high),
+        },
       },
       axes: [
         { ...axis, label: this.options.xLabel, labelSize: 20, size: 36 },
-        { ...axis, size: 58, values: (_plot, ticks) => ticks.map((t) => (t === null ? "" : formatNumber(t, 3))) },
+        {
+          ...axis,
+          size: 58,
+          values: (_plot, ticks) => ticks.map((t) => (t === null ? "" : formatNumber(t, 3))),
+        },
       ],
       series: [{}, ...this.curves.map((curve) => this.seriesOptions(curve))],
       hooks: {
@@ -127,19 +134,28 @@ export class Chart {
   private yRange(low: number | null, high: number | null): [number, number] {
     const found =
       low === null || high === null || !Number.isFinite(low) || !Number.isFinite(high)
-        ? finiteRange(this.curves.map((c) => c.curve), this.options.logY)
+        ? finiteRange(
+            this.curves.map((c) => c.curve),
+            this.options.logY,
+          )
         : ([low, high] as [number, number]);
     if (found === null) return this.options.logY ? [0.1, 10] : [0, 1];
     const [from, to] = found;
     if (this.options.logY) {
-      const floor = from > 0 ? from : (finiteRange(this.curves.map((c) => c.curve), true)?.[0] ?? 0.1);
+      const floor =
+        from > 0
+          ? from
+          : (finiteRange(
+              this.curves.map((c) => c.curve),
+              true,
+            )?.[0] ?? 0.1);
       return [floor / 1.1, Math.max(to, floor) * 1.1];
     }
     const room = to > from ? (to - from) * 0.05 : Math.max(Math.abs(to) * 0.05, 1e-3);
     return [from - room, to + room];
   }
 
-  // ▲ +∞ on the upper edge, ▼ −∞ on the lower, ✕ NaN on the upper, ◆ a bucket with any of them.
+  // ▲ +∞ and ✕ NaN on the upper edge, ▼ −∞ on the lower, ◆ a bucket with any of them.
   private drawMarkers(plot: uPlot) {
     const { ctx, bbox } = plot;
     const size = MARKER_SIZE * devicePixelRatio;

@@ -24,7 +24,13 @@ export function Figure(props: FigureProps) {
 
   useEffect(() => {
     if (host.current === null) return undefined;
-    const made = new Chart(host.current, { xLabel: props.xLabel, logY, logX, height, onHover: setHover });
+    const made = new Chart(host.current, {
+      xLabel: props.xLabel,
+      logY,
+      logX,
+      height,
+      onHover: setHover,
+    });
     chart.current = made;
     made.draw(props.curves);
     const observer = new ResizeObserver(() => made.resize());

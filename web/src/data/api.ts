@@ -14,7 +14,10 @@ export class ApiError extends Error {
 export async function getDocument<T>(path: string, signal?: AbortSignal): Promise<T> {
   let response: Response;
   try {
-    response = await fetch(`/api/v1/${path}`, { credentials: "same-origin", signal: signal ?? null });
+    response = await fetch(`/api/v1/${path}`, {
+      credentials: "same-origin",
+      signal: signal ?? null,
+    });
   } catch (cause) {
     if (signal?.aborted) throw cause;
     throw new ApiError(0, "The server does not answer. It may be restarting.");

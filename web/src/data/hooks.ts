@@ -22,7 +22,8 @@ export function useDocument<T>(path: string, concerns: (change: Change) => boole
         const value = await getDocument<T>(path, signal);
         setLoaded({ value, error: null });
       } catch (error) {
-        if (!signal.aborted) setLoaded((old) => ({ value: old.value, error: String((error as Error).message) }));
+        if (!signal.aborted)
+          setLoaded((old) => ({ value: old.value, error: String((error as Error).message) }));
       }
     },
     [path],
@@ -33,7 +34,10 @@ export function useDocument<T>(path: string, concerns: (change: Change) => boole
 
 // Calls `load` now and after each change that concerns it; changes that arrive during a call lead
 // to one more.
-function useReload(load: (signal: AbortSignal) => Promise<void>, concerns: (change: Change) => boolean) {
+function useReload(
+  load: (signal: AbortSignal) => Promise<void>,
+  concerns: (change: Change) => boolean,
+) {
   const live = useContext(LiveContext);
   const latest = useRef(concerns);
   latest.current = concerns;
@@ -64,7 +68,7 @@ function useReload(load: (signal: AbortSignal) => Promise<void>, concerns: (chan
   }, [load, live]);
 }
 
-// A run longer than this is drawn from pictures (each bucket's extremes), which the server computes.
+// A longer run is drawn from pictures (each bucket's extremes), which the server computes.
 const EXACT_STEPS_MAX = 4000;
 const PICTURE_POINTS = 1000;
 
@@ -106,7 +110,9 @@ export function useCurves(runs: readonly Run[], key: string): ReadonlyMap<string
 async function fetchCurve(run: Run, key: string, had: Curve, signal: AbortSignal): Promise<Curve> {
   const base = `runs/${run.id}/scalars?key=${key}`;
   if (run.steps > EXACT_STEPS_MAX) {
-    return curveOfPicture(await getDocument<PictureScalars>(`${base}&points=${PICTURE_POINTS}`, signal));
+    return curveOfPicture(
+      await getDocument<PictureScalars>(`${base}&points=${PICTURE_POINTS}`, signal),
+    );
   }
   const from = had.step[had.step.length - 1] ?? 0;
   return appendExact(had, await getDocument<ExactScalars>(`${base}&from=${from}`, signal));
@@ -125,7 +131,9 @@ export function useProfiles(runs: readonly Run[], key: string): ReadonlyMap<stri
         }),
       );
       if (signal.aborted) return;
-      setProfiles(new Map(found.filter((entry): entry is [typeof entry[0], Profiles] => entry[1] !== null)));
+      setProfiles(
+        new Map(found.filter((entry): entry is [(typeof entry)[0], Profiles] => entry[1] !== null)),
+      );
     },
     [ids, key],
   );

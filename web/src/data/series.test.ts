@@ -52,7 +52,7 @@ describe("curveOfPicture", () => {
     expect(curve.step[3]).toBe(10);
   });
 
-  it("breaks the line behind a bucket with non-finite values, also when nothing else is in it", () => {
+  it("breaks the line behind a bucket with non-finite values, alone in it or not", () => {
     const curve = curveOfPicture({
       exact: false,
       from: [1, 2],

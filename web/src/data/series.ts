@@ -96,7 +96,10 @@ export function align(curves: readonly Curve[]): Aligned {
 
 // Lowest and highest finite value over all curves, or null when there is none. Gaps and
 // non-finite values have no say in an axis.
-export function finiteRange(curves: readonly Curve[], positiveOnly: boolean): [number, number] | null {
+export function finiteRange(
+  curves: readonly Curve[],
+  positiveOnly: boolean,
+): [number, number] | null {
   let low = Infinity;
   let high = -Infinity;
   for (const curve of curves) {

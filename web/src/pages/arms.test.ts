@@ -12,7 +12,13 @@ const profiles = (values: Numeric[][], first_index = 0): Profiles => ({
 
 describe("meanOverSeeds", () => {
   it("takes the newest profile of each seed", () => {
-    const curve = meanOverSeeds([profiles([[9, 9], [1, 2]]), profiles([[3, 4]])]);
+    const curve = meanOverSeeds([
+      profiles([
+        [9, 9],
+        [1, 2],
+      ]),
+      profiles([[3, 4]]),
+    ]);
     expect(curve).toEqual({ step: [0, 1], value: [2, 3], nonFinite: [] });
   });
 
@@ -36,7 +42,12 @@ describe("profileCurve", () => {
 
 describe("evalCurve", () => {
   it("keeps non-finite validation losses as markers", () => {
-    const at = (step: number, val_loss: Numeric) => ({ step, val_loss, ppl_of_mean: 1, mean_seq_ppl: 1 });
+    const at = (step: number, val_loss: Numeric) => ({
+      step,
+      val_loss,
+      ppl_of_mean: 1,
+      mean_seq_ppl: 1,
+    });
     expect(evalCurve([at(0, 5.5), at(50, "inf")])).toEqual({
       step: [0, 50],
       value: [5.5, null],

@@ -46,7 +46,12 @@ export function depthCurves(
       const found = runs
         .filter((run) => run.label === arm.label)
         .flatMap((run) => profiles.get(run.id) ?? []);
-      return { name: arm.label, curve: meanOverSeeds(found), stroke: strokeOf(arm.index, dark), points: true };
+      return {
+        name: arm.label,
+        curve: meanOverSeeds(found),
+        stroke: strokeOf(arm.index, dark),
+        points: true,
+      };
     })
     .filter((entry) => entry.curve.step.length > 0);
 }

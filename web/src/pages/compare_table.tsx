@@ -6,8 +6,19 @@ import { Table, type TableColumn } from "../ui/table";
 export function CompareTable({ comparison }: { comparison: Comparison }) {
   const range = rangeOf(comparison.arms);
   const columns: TableColumn<Arm>[] = [
-    { key: "label", title: "arm", value: (arm) => arm.label, show: (arm) => armName(arm, comparison) },
-    { key: "n", title: "n", numeric: true, value: (arm) => arm.n, show: (arm) => `${arm.n}/${arm.planned}` },
+    {
+      key: "label",
+      title: "arm",
+      value: (arm) => arm.label,
+      show: (arm) => armName(arm, comparison),
+    },
+    {
+      key: "n",
+      title: "n",
+      numeric: true,
+      value: (arm) => arm.n,
+      show: (arm) => `${arm.n}/${arm.planned}`,
+    },
     {
       key: "mean",
       title: comparison.metric,
@@ -15,7 +26,12 @@ export function CompareTable({ comparison }: { comparison: Comparison }) {
       value: (arm) => arm.mean,
       show: (arm) => formatNumber(arm.mean, 5),
     },
-    { key: "interval", title: "95 % interval", value: (arm) => arm.mean, show: (arm) => <Whisker arm={arm} range={range} /> },
+    {
+      key: "interval",
+      title: "95 % interval",
+      value: (arm) => arm.mean,
+      show: (arm) => <Whisker arm={arm} range={range} />,
+    },
     {
       key: "diff",
       title: "Δ to baseline, paired",
@@ -35,10 +51,7 @@ export function CompareTable({ comparison }: { comparison: Comparison }) {
       title: "hidden_ma first → last",
       numeric: true,
       value: (arm) => arm.growth?.ratio ?? null,
-      show: (arm) =>
-        arm.growth
-          ? `${formatNumber(arm.growth.first, 3)} → ${formatNumber(arm.growth.last, 3)} (×${formatNumber(arm.growth.ratio, 3)})`
-          : "–",
+      show: (arm) => growthText(arm.growth),
     },
     {
       key: "tokens_per_s",
@@ -52,7 +65,12 @@ export function CompareTable({ comparison }: { comparison: Comparison }) {
   return (
     <section>
       <h2>Comparison</h2>
-      <Table label="Comparison" columns={columns} rows={comparison.arms} rowKey={(arm) => arm.label} />
+      <Table
+        label="Comparison"
+        columns={columns}
+        rows={comparison.arms}
+        rowKey={(arm) => arm.label}
+      />
       {comparison.notes.map((note) => (
         <p class="soft" key={note}>
           {note}
@@ -79,6 +97,14 @@ function difference(arm: Arm, comparison: Comparison): string {
   return `${formatSigned(mean)} [${formatSigned(ci_low)}, ${formatSigned(ci_high)}]`;
 }
 
+function growthText(growth: Arm["growth"]): string {
+  if (growth === null) return "–";
+  const [first, last, ratio] = [growth.first, growth.last, growth.ratio].map((value) =>
+    formatNumber(value, 3),
+  );
+  return `${first} → ${last} (×${ratio})`;
+}
+
 function rangeOf(arms: readonly Arm[]): [number, number] | null {
   const values = arms
     .flatMap((arm) => [arm.mean, arm.ci_low, arm.ci_high])
@@ -91,13 +117,16 @@ const WIDTH = 140;
 
 // Mean and interval of one arm on an axis that all arms share.
 function Whisker({ arm, range }: { arm: Arm; range: [number, number] | null }) {
-  if (arm.mean === null || range === null || !Number.isFinite(toNumber(arm.mean))) return <span>–</span>;
+  if (arm.mean === null || range === null || !Number.isFinite(toNumber(arm.mean)))
+    return <span>–</span>;
   const span = range[1] - range[0] || 1;
   const x = (value: number) => 6 + ((value - range[0]) / span) * (WIDTH - 12);
   const low = arm.ci_low === null ? null : toNumber(arm.ci_low);
   const high = arm.ci_high === null ? null : toNumber(arm.ci_high);
   const text =
-    low === null || high === null ? "one run: no interval" : `${formatNumber(low, 5)} to ${formatNumber(high, 5)}`;
+    low === null || high === null
+      ? "one run: no interval"
+      : `${formatNumber(low, 5)} to ${formatNumber(high, 5)}`;
   return (
     <svg class="whisker" width={WIDTH} height="16" role="img" aria-label={text}>
       <title>{text}</title>

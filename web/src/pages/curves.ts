@@ -9,7 +9,8 @@ export function evalCurve(evals: readonly Evaluation[]): Curve {
     const value = toNumber(entry.val_loss);
     curve.step.push(entry.step);
     curve.value.push(Number.isFinite(value) ? value : null);
-    if (typeof entry.val_loss !== "number") curve.nonFinite.push({ step: entry.step, kind: entry.val_loss });
+    if (typeof entry.val_loss !== "number")
+      curve.nonFinite.push({ step: entry.step, kind: entry.val_loss });
   }
   return curve;
 }

@@ -12,8 +12,11 @@ import { useDark } from "../ui/theme";
 import { evalCurve, profileCurve } from "./curves";
 
 export function RunPage({ id }: { id: string }) {
-  const { value, error } = useDocument<{ run: RunDetail }>(`runs/${id}`, (change) => change.runs.has(id));
-  if (value === null) return error ? <Message kind="error">{error}</Message> : <Message>Loading…</Message>;
+  const { value, error } = useDocument<{ run: RunDetail }>(`runs/${id}`, (change) =>
+    change.runs.has(id),
+  );
+  if (value === null)
+    return error ? <Message kind="error">{error}</Message> : <Message>Loading…</Message>;
   const run = value.run;
   return (
     <main>
@@ -69,7 +72,9 @@ function ScalarCharts({ run }: { run: RunDetail }) {
   const grad = useCurves(runs, "grad_norm");
   const lr = useCurves(runs, "lr");
   const speed = useCurves(runs, "tokens_per_s");
-  const evals = useDocument<{ evals: Evaluation[] }>(`runs/${run.id}/evals`, (change) => change.runs.has(run.id));
+  const evals = useDocument<{ evals: Evaluation[] }>(`runs/${run.id}/evals`, (change) =>
+    change.runs.has(run.id),
+  );
   const dark = useDark();
   const one = (name: string, curves: ReadonlyMap<string, Curve>, color: number): ChartCurve[] => [
     { name, curve: curves.get(run.id) ?? emptyCurve(), stroke: strokeOf(color, dark) },
@@ -77,7 +82,12 @@ function ScalarCharts({ run }: { run: RunDetail }) {
   const lossCurves = useMemo(
     () => [
       ...one("train loss", loss, 0),
-      { name: "validation loss", curve: evalCurve(evals.value?.evals ?? []), stroke: strokeOf(1, dark), points: true },
+      {
+        name: "validation loss",
+        curve: evalCurve(evals.value?.evals ?? []),
+        stroke: strokeOf(1, dark),
+        points: true,
+      },
     ],
     [loss, evals.value, dark],
   );
@@ -134,7 +144,12 @@ function ProfileChart({ run, profileKey }: { run: RunDetail; profileKey: string 
   if (newest < 0) return null;
   return (
     <div>
-      <Figure title={PROFILE_TITLES[profileKey] ?? profileKey} note={profileKey} xLabel="sublayer" curves={curves} />
+      <Figure
+        title={PROFILE_TITLES[profileKey] ?? profileKey}
+        note={profileKey}
+        xLabel="sublayer"
+        curves={curves}
+      />
       {newest > 0 && (
         <label class="slider">
           <span class="soft">step {steps[index]}</span>
@@ -173,7 +188,10 @@ function Events({ run }: { run: RunDetail }) {
             value: (event) => JSON.stringify(event.detail),
             show: (event) =>
               Object.entries(event.detail)
-                .map(([key, held]) => `${key} ${typeof held === "object" ? JSON.stringify(held) : formatValue(held)}`)
+                .map(
+                  ([key, held]) =>
+                    `${key} ${typeof held === "object" ? JSON.stringify(held) : formatValue(held)}`,
+                )
                 .join(", "),
           },
         ]}
@@ -194,8 +212,18 @@ function Attempts({ attempts }: { attempts: readonly Attempt[] }) {
           { key: "number", title: "attempt", numeric: true, value: (attempt) => attempt.number },
           { key: "state", title: "state", value: (attempt) => attempt.state },
           { key: "worker", title: "worker", value: (attempt) => attempt.worker },
-          { key: "start_step", title: "from step", numeric: true, value: (attempt) => attempt.start_step },
-          { key: "last_step", title: "to step", numeric: true, value: (attempt) => attempt.last_step },
+          {
+            key: "start_step",
+            title: "from step",
+            numeric: true,
+            value: (attempt) => attempt.start_step,
+          },
+          {
+            key: "last_step",
+            title: "to step",
+            numeric: true,
+            value: (attempt) => attempt.last_step,
+          },
           { key: "reason", title: "reason", value: (attempt) => attempt.reason },
           { key: "exit_code", title: "exit", numeric: true, value: (attempt) => attempt.exit_code },
           {

@@ -9,7 +9,12 @@ export function RunTable(props: { runs: readonly Run[]; factorKeys: readonly str
     (key) => new Set(props.runs.map((run) => formatValue(run.factors[key]))).size > 1,
   );
   const columns: TableColumn<Run>[] = [
-    { key: "id", title: "run", value: (run) => run.id, show: (run) => <a href={`#/runs/${run.id}`}>{run.id}</a> },
+    {
+      key: "id",
+      title: "run",
+      value: (run) => run.id,
+      show: (run) => <a href={`#/runs/${run.id}`}>{run.id}</a>,
+    },
     { key: "label", title: "arm", value: (run) => run.label },
     ...differing.map((key): TableColumn<Run> => ({
       key,
@@ -56,5 +61,11 @@ type NumericField =
   | "tokens_per_s";
 
 function numeric(key: NumericField, title: string, digits: number): TableColumn<Run> {
-  return { key, title, numeric: true, value: (run) => run[key], show: (run) => formatNumber(run[key], digits) };
+  return {
+    key,
+    title,
+    numeric: true,
+    value: (run) => run[key],
+    show: (run) => formatNumber(run[key], digits),
+  };
 }

@@ -18,10 +18,13 @@ interface SweepDocument {
 
 export function SweepPage({ id }: { id: string }) {
   const sweepDoc = useDocument<SweepDocument>(`sweeps/${id}`, (change) => change.sweeps.has(id));
-  const runsDoc = useDocument<{ runs: Run[]; factor_keys: string[] }>(`sweeps/${id}/runs`, (change) =>
+  const runsDoc = useDocument<{ runs: Run[]; factor_keys: string[] }>(
+    `sweeps/${id}/runs`,
+    (change) => change.sweeps.has(id),
+  );
+  const compareDoc = useDocument<Comparison>(`sweeps/${id}/compare`, (change) =>
     change.sweeps.has(id),
   );
-  const compareDoc = useDocument<Comparison>(`sweeps/${id}/compare`, (change) => change.sweeps.has(id));
   const sweep = sweepDoc.value?.sweep;
   const error = sweepDoc.error ?? runsDoc.error;
   if (!sweep || !runsDoc.value) {
@@ -62,7 +65,9 @@ function SweepHead({ sweep }: { sweep: Sweep }) {
           ...(sweep.eta_s !== null && sweep.state === "running"
             ? [["time left", `about ${formatDuration(sweep.eta_s)}`] as [string, string]]
             : []),
-          ...sweep.factors.map((factor) => [factor.key, factor.levels.map(String).join(" · ")] as [string, string]),
+          ...sweep.factors.map(
+            (factor) => [factor.key, factor.levels.map(String).join(" · ")] as [string, string],
+          ),
         ]}
       />
     </section>
@@ -80,8 +85,14 @@ function Charts({ runs }: { runs: readonly Run[] }) {
   const left = runs.filter((run) => !hidden.has(run.label)).length - shown.length;
   const losses = useCurves(shown, "train_loss");
   const profiles = useProfiles(shown, "hidden_ma");
-  const lossCurves = useMemo(() => curvesByArm(shown, arms, losses, dark), [shown, arms, losses, dark]);
-  const depth = useMemo(() => depthCurves(shown, arms, profiles, dark), [shown, arms, profiles, dark]);
+  const lossCurves = useMemo(
+    () => curvesByArm(shown, arms, losses, dark),
+    [shown, arms, losses, dark],
+  );
+  const depth = useMemo(
+    () => depthCurves(shown, arms, profiles, dark),
+    [shown, arms, profiles, dark],
+  );
   const toggle = (arm: string) => {
     const next = new Set(hidden);
     if (!next.delete(arm)) next.add(arm);
@@ -101,10 +112,18 @@ function Charts({ runs }: { runs: readonly Run[] }) {
             {arm.label}
           </button>
         ))}
-        {left > 0 && <span class="soft">{left} more runs are not drawn: switch arms off to see them</span>}
+        {left > 0 && (
+          <span class="soft">{left} more runs are not drawn: switch arms off to see them</span>
+        )}
       </div>
       <div class="figures">
-        <Figure title="Train loss" note="nats per token, each seed" xLabel="step" curves={lossCurves} height={300} />
+        <Figure
+          title="Train loss"
+          note="nats per token, each seed"
+          xLabel="step"
+          curves={lossCurves}
+          height={300}
+        />
         <Figure
           title="Hidden-state magnitude over depth"
           note="hidden_ma, mean over seeds, newest evaluation"

@@ -4,8 +4,12 @@ import type { Sweep } from "../data/types";
 import { Message, StateBadge, StateBar } from "../ui/parts";
 
 export function SweepsPage() {
-  const { value, error } = useDocument<{ sweeps: Sweep[] }>("sweeps", (change) => change.sweeps.size > 0);
-  if (value === null) return error ? <Message kind="error">{error}</Message> : <Message>Loading…</Message>;
+  const { value, error } = useDocument<{ sweeps: Sweep[] }>(
+    "sweeps",
+    (change) => change.sweeps.size > 0,
+  );
+  if (value === null)
+    return error ? <Message kind="error">{error}</Message> : <Message>Loading…</Message>;
   const sweeps = [...value.sweeps].sort((a, b) => b.submitted_at.localeCompare(a.submitted_at));
   return (
     <main>
@@ -44,7 +48,9 @@ function SweepCard({ sweep }: { sweep: Sweep }) {
           </span>
         ))}
         {sweep.linked > 0 && <span>{sweep.linked} linked</span>}
-        {sweep.state === "running" && sweep.eta_s !== null && <span>about {formatDuration(sweep.eta_s)} left</span>}
+        {sweep.state === "running" && sweep.eta_s !== null && (
+          <span>about {formatDuration(sweep.eta_s)} left</span>
+        )}
       </div>
       {sweep.warnings.map((warning) => (
         <div class="warning" key={warning}>

@@ -18,7 +18,11 @@ export function StateBar(props: { counts: Record<RunState, number>; diverged: nu
     <div class="state-bar">
       <div class="bar" role="img" aria-label={text}>
         {parts.map((state) => (
-          <i key={state} class={`fill-${state}`} style={{ flexGrow: props.counts[state] / total }} />
+          <i
+            key={state}
+            class={`fill-${state}`}
+            style={{ flexGrow: props.counts[state] / total }}
+          />
         ))}
       </div>
       <span class="soft">

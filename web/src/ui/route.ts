@@ -1,4 +1,5 @@
-export type Route = { page: "sweeps" } | { page: "sweep"; id: string } | { page: "run"; id: string };
+export type Route =
+  { page: "sweeps" } | { page: "sweep"; id: string } | { page: "run"; id: string };
 
 // "#/sweeps/s3" and "#/runs/r37"; anything else is the list of sweeps.
 export function parseRoute(hash: string): Route {

@@ -34,7 +34,11 @@ export function Table<Row>(props: {
         <thead>
           <tr>
             {props.columns.map((head) => (
-              <th key={head.key} class={head.numeric ? "num" : ""} aria-sort={ariaSort(head.key, order)}>
+              <th
+                key={head.key}
+                class={head.numeric ? "num" : ""}
+                aria-sort={ariaSort(head.key, order)}
+              >
                 <button type="button" onClick={() => press(head.key)}>
                   {head.title}
                   {order?.key === head.key ? (order.down ? " ↓" : " ↑") : ""}
@@ -69,7 +73,8 @@ export function sorted<Row>(rows: readonly Row[], column: TableColumn<Row>, down
   keyed.sort((a, b) => {
     if (a.key === null || b.key === null) return a.key === b.key ? 0 : a.key === null ? 1 : -1;
     const direction = down ? -1 : 1;
-    if (typeof a.key === "number" && typeof b.key === "number") return direction * compare(a.key, b.key);
+    if (typeof a.key === "number" && typeof b.key === "number")
+      return direction * compare(a.key, b.key);
     return direction * String(a.key).localeCompare(String(b.key), undefined, { numeric: true });
   });
   return keyed.map((entry) => entry.row);
