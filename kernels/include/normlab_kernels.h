@@ -143,6 +143,58 @@ NORMLAB_API int normlab_norm_backward(const normlab_norm_options* options,
                                       const normlab_norm_backward_args* args,
                                       const normlab_executor* executor);
 
+// ---- Residual updates: stream = post(a·x + b·branch(g)), next = next(stream) --------------------
+
+// A norm inside a residual update. Buffers are as for the norms alone; saved is written by the
+// forward pass and read by the backward pass, dgain and dbias belong to the backward pass.
+typedef struct {
+  int present;
+  normlab_norm_options options;
+  const void* gain;
+  const void* bias;
+  void* saved;
+  void* dgain;
+  void* dbias;
+} normlab_norm_stage;
+
+typedef struct {
+  double a;
+  double b;
+  const void* b_columns;  // Real[cols], multiplies b column by column; NULL for ones
+  normlab_norm_stage branch, post, next;
+} normlab_residual_form;
+
+typedef struct {
+  normlab_matrix x;       // old stream, in
+  normlab_matrix g;       // branch, in
+  normlab_matrix stream;  // new stream, out, dtype of x
+  normlab_matrix next;    // norm of the new stream as stored, out, dtype of g; unused without it
+  void* probes;           // Real[rows][NORMLAB_ROW_PROBES] of the new stream against x; or NULL
+} normlab_residual_forward_args;
+
+typedef struct {
+  normlab_matrix dstream;  // dL/dstream, in, dtype of x; data NULL for zero
+  normlab_matrix dnext;    // dL/dnext, in, dtype of g; data NULL for zero, unused without next
+  normlab_matrix x;        // in; read only where post is present
+  normlab_matrix g;        // in
+  normlab_matrix stream;   // in, from the forward pass; read only where next is present
+  normlab_matrix dx;       // out, dtype of x
+  normlab_matrix dg;       // out, dtype of g; data NULL where it equals dx (a = b, no branch norm,
+                           // no b_columns, same dtypes)
+  double* db;              // out: dL/db; NULL when not wanted
+  void* db_columns;        // Real[cols], out: dL/db_columns; NULL when not wanted
+  void* workspace;         // normlab_residual_backward_workspace bytes
+} normlab_residual_backward_args;
+
+NORMLAB_API int64_t normlab_residual_backward_workspace(int64_t rows, int64_t cols,
+                                                        normlab_dtype stream);
+NORMLAB_API int normlab_residual_forward(const normlab_residual_form* form,
+                                         const normlab_residual_forward_args* args,
+                                         const normlab_executor* executor);
+NORMLAB_API int normlab_residual_backward(const normlab_residual_form* form,
+                                          const normlab_residual_backward_args* args,
+                                          const normlab_executor* executor);
+
 // ---- Which code runs ---------------------------------------------------------------------------
 
 // "portable", "avx2" or "avx512": chosen once from cpuid, or by the environment variable

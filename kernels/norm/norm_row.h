@@ -127,6 +127,78 @@ NORMLAB_INLINE NormDots<Real> UpstreamDots(const Y* g, const X* x, const NormSta
   return {of_one.Total() * share, of_unit.Total() * share};
 }
 
+// y = norm(x) in the arithmetic that the row needs; returns the statistics.
+template <class Real, class X, class Y>
+NORMLAB_INLINE NormStatistics NormalizeRow(const normlab_norm_options& options, const X* x,
+                                           const void* gain, const void* bias, Y* y,
+                                           std::int64_t cols) {
+  const NormStatistics statistics = RowStatistics<Real>(options, x, cols);
+  const Real* gains = static_cast<const Real*>(gain);
+  const Real* biases = static_cast<const Real*>(bias);
+  if (sizeof(Real) == 8 || FitsFloat(statistics)) {
+    ApplyNorm<Real>(x, statistics, gains, biases, y, cols);
+  } else {
+    ApplyNorm<double>(x, statistics, gains, biases, y, cols);
+  }
+  return statistics;
+}
+
+template <class Real>
+NORMLAB_INLINE void KeepStatistics(const NormStatistics& statistics, void* saved,
+                                   std::int64_t row) {
+  if (saved == nullptr) return;
+  Real* out = static_cast<Real*>(saved) + row * NORMLAB_NORM_SAVED;
+  out[0] = static_cast<Real>(statistics.mean);
+  out[1] = static_cast<Real>(statistics.rstd);
+}
+
+// One row of a backward pass. g is the upstream row, x what was normalised; `out` takes dL/dx plus
+// `add` (null: nothing), and may be g or add itself. dgain and dbias (null: not wanted) are added
+// to.
+template <class X, class G, class Out, class Add, class Kept>
+struct NormGradient {
+  const X* x;
+  const G* g;
+  const Kept* gain;
+  Out* out;
+  const Add* add;
+  Kept* dgain;
+  Kept* dbias;
+  std::int64_t cols;
+
+  template <class Real>
+  NORMLAB_INLINE void RunIn(bool centred, const NormStatistics& row) const {
+    const NormDots<Real> dots = UpstreamDots<Real>(g, x, row, gain, cols);
+    const Real mean = static_cast<Real>(row.mean), rstd = static_cast<Real>(row.rstd);
+    const Real of_one = centred ? dots.of_one : Real(0);
+    const Real of_unit = dots.of_unit;
+    Columns<Real>(cols, [&](auto at, std::int64_t column) {
+      const auto upstream = at.Load(g + column);
+      const auto unit = (at.Load(x + column) - mean) * rstd;
+      auto weighted = upstream;
+      if (gain != nullptr) weighted *= at.Load(gain + column);
+      auto result = rstd * (weighted - of_one - unit * of_unit);
+      if (add != nullptr) result += at.Load(add + column);
+      at.Store(out + column, result);
+      if (dgain != nullptr) at.Store(dgain + column, at.Load(dgain + column) + upstream * unit);
+      if (dbias != nullptr) at.Store(dbias + column, at.Load(dbias + column) + upstream);
+    });
+  }
+
+  // `saved` from the forward pass; statistics that fp32 could not hold are worked out again.
+  NORMLAB_INLINE void Run(const normlab_norm_options& options, const void* saved,
+                          std::int64_t row) const {
+    const bool centred = options.kind == NORMLAB_LAYERNORM;
+    const Kept* kept = static_cast<const Kept*>(saved) + row * NORMLAB_NORM_SAVED;
+    const NormStatistics statistics{kept[0], kept[1]};
+    if (sizeof(Kept) == 8 || FitsFloat(statistics)) {
+      RunIn<Kept>(centred, statistics);
+    } else {
+      RunIn<double>(centred, RowStatistics<Kept>(options, x, cols));
+    }
+  }
+};
+
 }  // namespace normlab::kernels::NORMLAB_ISA
 
 #endif  // NORMLAB_KERNELS_NORM_NORM_ROW_H_

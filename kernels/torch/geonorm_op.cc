@@ -35,8 +35,8 @@ at::Tensor GradientOf(const at::Tensor& parameter, double value) {
 struct GeoNormNode : torch::autograd::Function<GeoNormNode> {
   // scale and bias are inputs of the node only so that their gradients have somewhere to go.
   static at::Tensor forward(AutogradContext* context, const at::Tensor& x, const at::Tensor& v,
-                            const at::Tensor& scale, const at::Tensor& bias,
-                            const GeoNormOptions& asked) {
+                            const std::optional<at::Tensor>& scale,
+                            const std::optional<at::Tensor>& bias, const GeoNormOptions& asked) {
     CheckSameSizes("x", x, "v", v);
     const normlab_geonorm_options options = AsOptions(asked);
     at::Tensor y = at::empty_like(x);
@@ -51,7 +51,7 @@ struct GeoNormNode : torch::autograd::Function<GeoNormNode> {
     ThrowUnlessOk(normlab_geonorm_forward(&options, &args, TorchExecutor()));
     if (asked.zero_rows.defined()) *asked.zero_rows.data_ptr<std::int64_t>() += zero_rows;
 
-    context->save_for_backward({x, v, saved, scale, bias});
+    context->save_for_backward({x, v, saved, OrUndefined(scale), OrUndefined(bias)});
     for (const auto& [name, number] : Numbers(options)) context->saved_data[name] = number;
     return y;
   }
@@ -97,7 +97,8 @@ struct GeoNormNode : torch::autograd::Function<GeoNormNode> {
 }  // namespace
 
 at::Tensor GeoNorm(const at::Tensor& x, const at::Tensor& v, const GeoNormOptions& options) {
-  return GeoNormNode::apply(x, v, options.scale_tensor, options.bias_tensor, options);
+  return GeoNormNode::apply(x, v, AsOptional(options.scale_tensor), AsOptional(options.bias_tensor),
+                            options);
 }
 
 }  // namespace normlab::kernels

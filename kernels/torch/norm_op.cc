@@ -14,10 +14,12 @@ using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
 struct NormNode : torch::autograd::Function<NormNode> {
-  static at::Tensor forward(AutogradContext* context, const at::Tensor& x, const at::Tensor& gain,
-                            const at::Tensor& bias, std::int64_t kind, double eps, bool pb_relax,
-                            bool to_bf16) {
+  static at::Tensor forward(AutogradContext* context, const at::Tensor& x,
+                            const std::optional<at::Tensor>& optional_gain,
+                            const std::optional<at::Tensor>& optional_bias, std::int64_t kind,
+                            double eps, bool pb_relax, bool to_bf16) {
     const normlab_norm_options options{static_cast<normlab_norm_kind>(kind), eps, pb_relax ? 1 : 0};
+    const at::Tensor gain = OrUndefined(optional_gain), bias = OrUndefined(optional_bias);
     const at::Tensor real_gain = AsParameter("gain", gain, x);
     const at::Tensor real_bias = AsParameter("bias", bias, x);
     at::Tensor y = at::empty_like(x, x.options().dtype(to_bf16 ? at::kBFloat16 : x.scalar_type()));
@@ -75,8 +77,8 @@ struct NormNode : torch::autograd::Function<NormNode> {
 }  // namespace
 
 at::Tensor Norm(const at::Tensor& x, const NormSpec& spec, bool to_bf16) {
-  return NormNode::apply(x, spec.gain, spec.bias, static_cast<std::int64_t>(spec.kind), spec.eps,
-                         spec.pb_relax, to_bf16);
+  return NormNode::apply(x, AsOptional(spec.gain), AsOptional(spec.bias),
+                         static_cast<std::int64_t>(spec.kind), spec.eps, spec.pb_relax, to_bf16);
 }
 
 at::Tensor LayerNorm(const at::Tensor& x, const at::Tensor& gain, const at::Tensor& bias,

@@ -57,6 +57,14 @@ at::Tensor AsParameter(const char* name, const at::Tensor& parameter, const at::
   return parameter.detach().to(stream.device(), RealType(stream)).contiguous();
 }
 
+std::optional<at::Tensor> AsOptional(const at::Tensor& tensor) {
+  return tensor.defined() ? std::optional<at::Tensor>(tensor) : std::nullopt;
+}
+
+at::Tensor OrUndefined(const std::optional<at::Tensor>& tensor) {
+  return tensor.value_or(at::Tensor());
+}
+
 void* DataOrNull(const at::Tensor& tensor) {
   return tensor.defined() ? tensor.data_ptr() : nullptr;
 }

@@ -4,6 +4,8 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <optional>
+
 #include "kernels/include/normlab_kernels.h"
 
 namespace normlab::kernels {
@@ -21,6 +23,10 @@ at::ScalarType RealType(const at::Tensor& stream);
 
 // A [D] parameter, contiguous, in the Real type; undefined stays undefined.
 at::Tensor AsParameter(const char* name, const at::Tensor& parameter, const at::Tensor& stream);
+
+// An input of an autograd node that may be absent: nodes take only optionals that way.
+std::optional<at::Tensor> AsOptional(const at::Tensor& tensor);
+at::Tensor OrUndefined(const std::optional<at::Tensor>& tensor);
 
 // Null for an undefined tensor.
 void* DataOrNull(const at::Tensor& tensor);
