@@ -64,39 +64,42 @@ SpikeEvent SpikeDetector::Close(int64_t step, bool recovered) {
 }
 
 std::optional<SpikeEvent> SpikeDetector::OnStep(int64_t step, double train_loss, double grad_norm) {
+  last_step_ = step;
   const bool grad_spikes = GradSpikes(grad_norm);
   if (!grad_spikes && std::isfinite(grad_norm) && grad_norm > 0) {
     Remember(grad_history_, std::log(grad_norm));
   }
-  last_step_ = step;
   if (open_ && grad_spikes) open_->grad_spiked = true;
   if (!std::isfinite(train_loss) || train_loss <= 0) return std::nullopt;
+  return open_ ? InSpike(step, train_loss) : Quiet(step, train_loss, grad_spikes);
+}
 
+std::optional<SpikeEvent> SpikeDetector::InSpike(int64_t step, double train_loss) {
   const double y = std::log(train_loss);
-  if (open_) {
-    const double excess = y - level_.median;
-    if (train_loss - open_->baseline > open_->height) {
-      open_->peak = step;
-      open_->height = train_loss - open_->baseline;
-      open_->z = Score(excess, level_.sigma);
-    }
-    const double limit =
-        std::max(params_.end_threshold * level_.sigma, std::log1p(params_.min_relative_height) / 2);
-    if (excess <= limit) {
-      Remember(loss_history_, y);
-      return Close(step, /*recovered=*/true);
-    }
-    if (step - open_->onset < params_.max_length) return std::nullopt;
-    loss_history_.clear();  // this is where the loss lives now
-    return Close(step, /*recovered=*/false);
+  const double excess = y - level_.median;
+  if (train_loss - open_->baseline > open_->height) {
+    open_->peak = step;
+    open_->height = train_loss - open_->baseline;
+    open_->z = Score(excess, level_.sigma);
   }
+  const double limit =
+      std::max(params_.end_threshold * level_.sigma, std::log1p(params_.min_relative_height) / 2);
+  if (excess <= limit) {
+    Remember(loss_history_, y);
+    return Close(step, /*recovered=*/true);
+  }
+  if (step - open_->onset < params_.max_length) return std::nullopt;
+  loss_history_.clear();  // this is where the loss lives now
+  return Close(step, /*recovered=*/false);
+}
 
+std::optional<SpikeEvent> SpikeDetector::Quiet(int64_t step, double train_loss, bool grad_spikes) {
+  const double y = std::log(train_loss);
   if (loss_history_.size() >= static_cast<size_t>(params_.min_history)) {
     level_ = LevelOf(loss_history_);
     const double excess = y - level_.median;
-    const double limit =
-        std::max(params_.threshold * level_.sigma, std::log1p(params_.min_relative_height));
-    if (excess > limit) {
+    if (excess >
+        std::max(params_.threshold * level_.sigma, std::log1p(params_.min_relative_height))) {
       open_.emplace();
       open_->onset = open_->peak = step;
       open_->baseline = std::exp(level_.median);

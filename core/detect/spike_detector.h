@@ -64,6 +64,8 @@ class SpikeDetector {
   Level LevelOf(const std::deque<double>& history) const;
   void Remember(std::deque<double>& history, double value) const;
   bool GradSpikes(double grad_norm) const;
+  std::optional<SpikeEvent> InSpike(int64_t step, double train_loss);
+  std::optional<SpikeEvent> Quiet(int64_t step, double train_loss, bool grad_spikes);
   SpikeEvent Close(int64_t step, bool recovered);
 
   SpikeDetectorParams params_;

@@ -79,6 +79,8 @@ class SweepSpec {
   std::optional<Primary> primary;
   Budget budget;
   Resources resources;
+  // Where each part of the file ("base", "zip" …) and each knob in `base` was written.
+  std::map<std::string, SourcePosition, std::less<>> positions;
 
   // Reads YAML or JSON. On failure `errors` has every fault of the file, sorted by place, and
   // nothing is returned. `filename` is only for messages.

@@ -1,0 +1,139 @@
+#include "core/sweep/source_node.h"
+
+#include <yaml-cpp/yaml.h>
+
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "core/strings.h"
+
+namespace normlab {
+
+namespace {
+
+// Aliases may repeat a node; more nodes than this are no sweep file but an attack or an accident.
+constexpr int kMaxNodes = 100000;
+
+SourcePosition PositionOf(const YAML::Mark& mark) {
+  if (mark.is_null()) return {};
+  return {mark.line + 1, mark.column + 1};
+}
+
+// Turns yaml-cpp's nodes into ours and finds what YAML allows but we do not.
+class Converter {
+ public:
+  Converter(std::string_view filename, std::vector<SpecError>& errors)
+      : filename_(filename), errors_(errors) {}
+
+  SourceNode Convert(const YAML::Node& node) {
+    SourceNode result;
+    result.position = PositionOf(node.Mark());
+    if (++nodes_ > kMaxNodes) {
+      if (nodes_ == kMaxNodes + 1) Error(result.position, "the file has too many parts");
+      return result;
+    }
+    if (node.IsScalar()) {
+      result.kind = SourceNode::Kind::kScalar;
+      result.text = node.Scalar();
+    } else if (node.IsSequence()) {
+      result.kind = SourceNode::Kind::kList;
+      for (const YAML::Node& item : node) result.items.push_back(Convert(item));
+    } else if (node.IsMap()) {
+      result.kind = SourceNode::Kind::kMap;
+      ConvertMembers(node, result);
+    }
+    return result;
+  }
+
+ private:
+  void ConvertMembers(const YAML::Node& node, SourceNode& result) {
+    std::map<std::string, int> first_lines;
+    for (const auto& member : node) {
+      SourceNode key = Convert(member.first);
+      if (!key.IsScalar()) {
+        Error(key.position, Cat("found ", key.Describe(), " as a key; should be a name"));
+        continue;
+      }
+      const auto [it, fresh] = first_lines.emplace(key.text, key.position.line);
+      if (!fresh) {
+        Error(key.position,
+              Cat("'", key.text, "' is given twice; the first time in line ", it->second));
+        continue;
+      }
+      SourceNode value = Convert(member.second);
+      // An empty value has no mark of its own.
+      if (value.position.line == 0) value.position = key.position;
+      result.members.emplace_back(std::move(key), std::move(value));
+    }
+  }
+
+  void Error(SourcePosition position, std::string message) {
+    errors_.push_back({filename_, position.line, position.column, std::move(message)});
+  }
+
+  std::string filename_;
+  std::vector<SpecError>& errors_;
+  int nodes_ = 0;
+};
+
+}  // namespace
+
+std::string SourceNode::Describe() const {
+  switch (kind) {
+    case Kind::kScalar:
+      return Cat("'", text, "'");
+    case Kind::kList:
+      return "a list";
+    case Kind::kMap:
+      return "a map";
+    case Kind::kNull:
+      break;
+  }
+  return "nothing";
+}
+
+std::optional<SourceNode> ParseSource(std::string_view text, std::string_view filename,
+                                      std::vector<SpecError>& errors) {
+  const std::string file(filename);
+  try {
+    const std::vector<YAML::Node> documents = YAML::LoadAll(std::string(text));
+    if (documents.empty() || documents[0].IsNull()) {
+      errors.push_back({file, 1, 1, "the file is empty; a sweep needs at least base and factors"});
+      return std::nullopt;
+    }
+    if (documents.size() > 1) {
+      const SourcePosition position = PositionOf(documents[1].Mark());
+      errors.push_back(
+          {file, position.line, position.column, "found a second document; one file is one sweep"});
+    }
+    return Converter(filename, errors).Convert(documents[0]);
+  } catch (const YAML::Exception& error) {
+    const SourcePosition position = PositionOf(error.mark);
+    errors.push_back({file, position.line, position.column, Cat("not valid YAML: ", error.msg)});
+    return std::nullopt;
+  }
+}
+
+SourceNode SourceFromJson(const nlohmann::json& document) {
+  SourceNode node;
+  if (document.is_null()) return node;
+  if (document.is_array()) {
+    node.kind = SourceNode::Kind::kList;
+    for (const auto& item : document) node.items.push_back(SourceFromJson(item));
+    return node;
+  }
+  if (document.is_object()) {
+    node.kind = SourceNode::Kind::kMap;
+    for (const auto& [key, value] : document.items()) {
+      node.members.emplace_back(SourceFromJson(key), SourceFromJson(value));
+    }
+    return node;
+  }
+  node.kind = SourceNode::Kind::kScalar;
+  node.text = document.is_string()         ? document.get<std::string>()
+              : document.is_number_float() ? Cat(document.get<double>())
+                                           : document.dump();
+  return node;
+}
+
+}  // namespace normlab
