@@ -1,0 +1,58 @@
+// One sublayer of the model: its branch N_out(f(N_in(x))) and the update of the stream,
+//   x' = P( a·x , b·N_out( f( N_in(x) ) ) ).
+// Nothing here knows a placement's name: the SublayerSpec says what is done.
+#ifndef NORMLAB_MODEL_BLOCK_H_
+#define NORMLAB_MODEL_BLOCK_H_
+
+#include <ATen/core/Tensor.h>
+
+#include "model/attention.h"
+#include "model/model_spec.h"
+#include "model/norm_ops.h"
+#include "model/parameters.h"
+
+namespace normlab::model {
+
+struct LinearParams {
+  at::Tensor weight, bias;  // [out, in]; [out] or undefined
+};
+
+// The parameters of one sublayer; undefined where it has none.
+struct SublayerParams {
+  NormParams norm_in, norm_out, norm_post;
+  LinearParams first, second;  // qkv and out, or up and down
+  at::Tensor scale, angle_scale, angle_bias;
+};
+
+// What a forward pass leaves for the probes, by reference; nothing is copied.
+struct SublayerTape {
+  at::Tensor raw;   // f(N_in(x)), before the output norm [B, T, d]
+  at::Tensor out;   // N_out(f(N_in(x))), without a and b [B, T, d]
+  at::Tensor q, k;  // after rotary positions [B, H, T, h]; attention only
+};
+
+// What all sublayers of one forward pass share.
+struct SublayerContext {
+  const ModelSpec* spec = nullptr;
+  const RotaryTables* rotary = nullptr;  // null with learned positions
+  AttentionPath attention = AttentionPath::kFused;
+  int64_t step = 1;  // training step, for placements whose b moves
+};
+
+// Looks the sublayer's parameters up by name, once.
+SublayerParams BindSublayer(const SublayerSpec& sublayer, const Parameters& parameters);
+
+// x·Wᵀ + bias in the run's compute dtype (bf16 under bf16, else the dtype of the weights).
+at::Tensor Linear(const ModelSpec& spec, const LinearParams& params, const at::Tensor& x);
+
+// N_out(f(N_in(x))) for x [B, T, d]. `tape` may be null.
+at::Tensor BranchOutput(const SublayerContext& context, const SublayerSpec& sublayer,
+                        const SublayerParams& params, const at::Tensor& x, SublayerTape* tape);
+
+// The stream after the sublayer.
+at::Tensor UpdateStream(const SublayerContext& context, const SublayerSpec& sublayer,
+                        const SublayerParams& params, const at::Tensor& x, const at::Tensor& out);
+
+}  // namespace normlab::model
+
+#endif  // NORMLAB_MODEL_BLOCK_H_

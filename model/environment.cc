@@ -1,0 +1,28 @@
+#include "model/environment.h"
+
+#include <ATen/Context.h>
+#include <ATen/Parallel.h>
+#include <ATen/Version.h>
+#include <torch/version.h>
+
+#include "absl/strings/ascii.h"
+
+namespace normlab::model {
+
+std::string InstructionSet() { return absl::AsciiStrToLower(at::get_cpu_capability()); }
+
+std::string TorchVersion() { return TORCH_VERSION; }
+
+void SetUpCompute(int threads, bool deterministic) {
+  // Threads of the pool inherit this mode from the thread that starts them, which is this one.
+  at::globalContext().setFlushDenormal(true);
+  at::set_num_threads(threads);
+  at::set_num_interop_threads(1);
+  at::globalContext().setDeterministicAlgorithms(deterministic, /*warn_only=*/false);
+  // With the slow path out of reach, a shape that the fused attention cannot do fails instead of
+  // taking ten times as long; where the slow path is wanted, it is asked for by name.
+  at::globalContext().setSDPUseMath(false);
+  at::globalContext().setSDPUseCuDNN(false);
+}
+
+}  // namespace normlab::model

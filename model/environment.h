@@ -1,0 +1,22 @@
+// The process around a run: threads, floating-point mode, and what is said about both.
+#ifndef NORMLAB_MODEL_ENVIRONMENT_H_
+#define NORMLAB_MODEL_ENVIRONMENT_H_
+
+#include <string>
+
+namespace normlab::model {
+
+// Instruction set of LibTorch's kernels on this CPU: "avx2", "avx512", "default" …
+std::string InstructionSet();
+
+// LibTorch's version, as "2.13.0".
+std::string TorchVersion();
+
+// Sets the number of compute threads and lets denormals be zero in all of them. Call once, before
+// the first parallel operation: threads that exist already keep their floating-point mode.
+// `deterministic` admits only kernels that give the same bits at every call.
+void SetUpCompute(int threads, bool deterministic);
+
+}  // namespace normlab::model
+
+#endif  // NORMLAB_MODEL_ENVIRONMENT_H_

@@ -1,0 +1,40 @@
+#include "model/evaluation.h"
+
+#include <ATen/ATen.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <vector>
+
+#include "core/status.h"
+
+namespace normlab::model {
+
+absl::StatusOr<EvalRecord> Evaluate(const Transformer& model, const TokenSource& source,
+                                    const EvaluationOptions& options, Tape* tape) {
+  const at::NoGradGuard no_grad;
+  const int64_t total = std::min(options.sequences, source.blocks());
+  ForwardOptions forward;
+  forward.step = std::max<int64_t>(options.step, 1);
+  double loss_sum = 0;
+  double ppl_sum = 0;
+  for (int64_t first = 0; first < total; first += options.batch) {
+    std::vector<int64_t> blocks(std::min(options.batch, total - first));
+    std::iota(blocks.begin(), blocks.end(), first);
+    ASSIGN_OR_RETURN(const Batch batch, source.Read(blocks));
+    forward.tape = first == 0 ? tape : nullptr;
+    const at::Tensor logits = model.Forward(batch.inputs, forward);
+    const at::Tensor losses = CrossEntropyBySequence(logits, batch.targets);
+    loss_sum += losses.sum().item<double>();
+    ppl_sum += losses.exp().sum().item<double>();
+  }
+  EvalRecord record;
+  record.step = options.step;
+  record.val_loss = loss_sum / static_cast<double>(total);
+  record.ppl_of_mean = std::exp(record.val_loss);
+  record.mean_seq_ppl = ppl_sum / static_cast<double>(total);
+  return record;
+}
+
+}  // namespace normlab::model

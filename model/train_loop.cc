@@ -1,0 +1,273 @@
+#include "model/train_loop.h"
+
+#include <ATen/ATen.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "absl/strings/str_cat.h"
+#include "core/dataset.h"
+#include "core/file.h"
+#include "core/json.h"
+#include "core/status.h"
+#include "core/version.h"
+#include "model/environment.h"
+#include "model/evaluation.h"
+#include "model/init.h"
+#include "model/probes/angle.h"
+#include "model/probes/hidden_profile.h"
+
+namespace normlab::model {
+namespace {
+
+using nlohmann::json;
+
+Schedule MakeSchedule(const RunConfig& config) {
+  const std::pair<std::string_view, ScheduleKind> kinds[] = {
+      {"cosine", ScheduleKind::kCosine},
+      {"linear", ScheduleKind::kLinear},
+      {"constant", ScheduleKind::kConstant},
+      {"wsd", ScheduleKind::kWsd}};
+  Schedule schedule;
+  for (const auto& [name, kind] : kinds) {
+    if (name == config.Text("train.schedule")) schedule.kind = kind;
+  }
+  schedule.lr = config.Real("train.lr");
+  schedule.warmup = config.Int("train.warmup");
+  schedule.steps = config.Int("train.steps");
+  schedule.min_lr_ratio = config.Real("train.min_lr_ratio");
+  return schedule;
+}
+
+AdamWOptions MakeAdamW(const RunConfig& config) {
+  return {config.Real("train.beta1"), config.Real("train.beta2"), config.Real("train.adam_eps"),
+          config.Real("train.weight_decay")};
+}
+
+// Name of the first parameter whose gradient is not finite; empty if none is.
+std::string FirstBadGradient(const Parameters& parameters) {
+  for (const Parameter& parameter : parameters.all()) {
+    const at::Tensor grad = parameters.ViewOf(parameters.grads(), parameter);
+    if (!grad.isfinite().all().item<bool>()) return parameter.shape.name;
+  }
+  return "";
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<TrainLoop>> TrainLoop::Create(const TrainSetup& setup,
+                                                             RecordSink& sink, Clock& clock) {
+  ASSIGN_OR_RETURN(const DatasetMeta meta, ReadDatasetMeta(setup.data_dir));
+  if (!setup.dataset_sha256.empty() && setup.dataset_sha256 != meta.sha256) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("data set ", meta.name, " has changed: it is ", meta.sha256.substr(0, 12),
+                     "…, and this run was submitted for ", setup.dataset_sha256.substr(0, 12),
+                     "…"));
+  }
+  const ModelSpec spec = MakeModelSpec(setup.config, meta.vocab);
+  RETURN_IF_ERROR(CheckForTraining(setup.data_dir, meta, spec.seq_len));
+  const auto open = [&](const char* file) {
+    return TokenSource::Open(JoinPath(setup.data_dir, file), spec.seq_len, spec.vocab);
+  };
+  ASSIGN_OR_RETURN(TokenSource train, open("train.bin"));
+  ASSIGN_OR_RETURN(TokenSource val, open("val.bin"));
+  std::unique_ptr<TrainLoop> loop(new TrainLoop(setup, spec, std::move(train), std::move(val),
+                                                meta.sha256, sink, clock));
+  RETURN_IF_ERROR(loop->Resume());
+  return loop;
+}
+
+TrainLoop::TrainLoop(const TrainSetup& setup, const ModelSpec& spec, TokenSource train,
+                     TokenSource val, const std::string& dataset_sha256, RecordSink& sink,
+                     Clock& clock)
+    : setup_(setup),
+      sink_(sink),
+      clock_(clock),
+      train_(std::move(train)),
+      val_(std::move(val)),
+      order_(static_cast<uint64_t>(setup.config.Int("seed.data")), train_.blocks()),
+      schedule_(MakeSchedule(setup.config)),
+      parameters_(spec),
+      optimizer_(MakeAdamW(setup.config), parameters_),
+      model_(spec, parameters_),
+      watch_(setup.stop),
+      steps_(setup.config.Int("train.steps")),
+      batch_(setup.config.Int("train.batch")),
+      micro_batch_(setup.config.Int("train.micro_batch")) {
+  origin_ = {setup.config.Identity(dataset_sha256), DumpStrict(setup.config.ToJson()),
+             InstructionSet(), setup.threads};
+  InitialiseParameters(spec, parameters_);
+}
+
+absl::Status TrainLoop::Resume() {
+  if (setup_.resume_from.empty()) return absl::OkStatus();
+  absl::Status last_error;
+  for (const std::string& dir : setup_.resume_from) {
+    absl::StatusOr<LoadedCheckpoint> loaded =
+        LoadCheckpoint(dir, origin_, parameters_, optimizer_);
+    if (!loaded.ok()) {
+      last_error.Update(loaded.status());
+      fprintf(stderr, "checkpoint not usable: %s\n", loaded.status().ToString().c_str());
+      continue;
+    }
+    state_ = std::move(loaded->state);
+    start_step_ = state_.step;
+    for (int64_t step = 1; step <= state_.step; ++step) {
+      const double norm = state_.grad_norm[step - 1];
+      stop_rule_ = watch_.OnStep(step, state_.train_loss[step - 1], norm);
+      nonfinite_seen_ |= !std::isfinite(norm) || !std::isfinite(state_.train_loss[step - 1]);
+      if (norm > setup_.config.Real("train.clip")) ++clipped_steps_;
+    }
+    if (loaded->isa != origin_.isa || loaded->threads != origin_.threads) {
+      fprintf(stderr, "resumed on %s with %d threads, written on %s with %d: not bit for bit\n",
+              origin_.isa.c_str(), origin_.threads, loaded->isa.c_str(), loaded->threads);
+    }
+    return absl::OkStatus();
+  }
+  return AddContext(last_error, "no checkpoint to resume from");
+}
+
+absl::Status TrainLoop::SayHello() {
+  HelloRecord hello;
+  hello.protocol = kProtocolVersion;
+  hello.build = kVersion;
+  hello.trainer_math = kTrainerMath;
+  hello.torch = TorchVersion();
+  hello.isa = origin_.isa;
+  hello.threads = setup_.threads;
+  hello.device = setup_.device;
+  hello.pid = getpid();
+  hello.resumed_from_step = setup_.resume_from.empty() ? -1 : start_step_;
+  hello.started_at = FormatUtc(clock_.Now());
+  return sink_.Write(hello);
+}
+
+bool TrainLoop::Due(std::string_view key, int64_t step) const {
+  const int64_t every = setup_.config.Int(key);
+  return step == steps_ || (every > 0 && step % every == 0);
+}
+
+absl::StatusOr<TrainerExit> TrainLoop::Run(const std::function<bool()>& stop_requested) {
+  RETURN_IF_ERROR(SayHello());
+  if (start_step_ == 0) RETURN_IF_ERROR(EvaluateAt(0));
+  mark_ = clock_.MonotonicNow();
+  for (int64_t step = start_step_ + 1; step <= steps_; ++step) {
+    ASSIGN_OR_RETURN(const StepResult result, Step(step));
+    RETURN_IF_ERROR(RecordStep(step, result));
+    if (stop_rule_.has_value()) {
+      RETURN_IF_ERROR(
+          sink_.Write(EventRecord{step, "stopped", DumpStrict({{"rule", *stop_rule_}})}));
+      RETURN_IF_ERROR(sink_.Sync());
+      return TrainerExit::kStoppedByPolicy;
+    }
+    if (Due("eval.every", step)) RETURN_IF_ERROR(EvaluateAt(step));
+    const bool stop = stop_requested();
+    if (stop || Due("checkpoint.every", step)) RETURN_IF_ERROR(CheckpointAt(step));
+    if (stop && step < steps_) return TrainerExit::kPreempted;
+    mark_ = clock_.MonotonicNow();
+  }
+  return TrainerExit::kDone;
+}
+
+absl::StatusOr<TrainLoop::StepResult> TrainLoop::Step(int64_t step) {
+  StepResult result;
+  result.lr = schedule_.LearningRate(step);
+  ASSIGN_OR_RETURN(result.loss, AccumulateGradients(step));
+  result.grad_norm = GradNorm(parameters_);
+  if (!std::isfinite(result.loss) || !std::isfinite(result.grad_norm)) {
+    RETURN_IF_ERROR(ReportNonfinite(step, result));
+  }
+  if (ClipGradients(parameters_, result.grad_norm, setup_.config.Real("train.clip")) != 1.0) {
+    ++clipped_steps_;
+  }
+  optimizer_.Step(step, result.lr);
+  return result;
+}
+
+// Sums the token losses of all micro-batches and divides once by the step's token count, so that
+// parts of unequal size are weighted right. Returns the step's mean loss.
+absl::StatusOr<double> TrainLoop::AccumulateGradients(int64_t step) {
+  const std::vector<int64_t> blocks = order_.BlocksOfStep(step, batch_);
+  const double tokens = static_cast<double>(batch_ * model_.spec().seq_len);
+  parameters_.ZeroGrads();
+  ForwardOptions forward;
+  forward.step = step;
+  double loss_sum = 0;
+  for (int64_t first = 0; first < batch_; first += micro_batch_) {
+    const int64_t last = std::min(first + micro_batch_, batch_);
+    ASSIGN_OR_RETURN(const Batch batch,
+                     train_.Read({blocks.begin() + first, blocks.begin() + last}));
+    const at::Tensor loss =
+        CrossEntropySum(model_.Forward(batch.inputs, forward), batch.targets);
+    (loss / tokens).backward();
+    loss_sum += loss.item<double>();
+  }
+  return loss_sum / tokens;
+}
+
+absl::Status TrainLoop::RecordStep(int64_t step, const StepResult& result) {
+  state_.step = step;
+  state_.train_loss.push_back(result.loss);
+  state_.grad_norm.push_back(result.grad_norm);
+  stop_rule_ = watch_.OnStep(step, result.loss, result.grad_norm);
+  const double tokens = static_cast<double>(batch_ * model_.spec().seq_len);
+  const double seconds = absl::ToDoubleSeconds(clock_.MonotonicNow() - mark_);
+  return sink_.Write(ScalarsRecord{
+      step,
+      {{"train_loss", result.loss},
+       {"grad_norm", result.grad_norm},
+       {"lr", result.lr},
+       {"tokens_per_s", seconds > 0 ? tokens / seconds : 0.0},
+       {"tokens_seen", tokens * static_cast<double>(step)},
+       {"clip_share", static_cast<double>(clipped_steps_) / static_cast<double>(step)}}});
+}
+
+absl::Status TrainLoop::ReportNonfinite(int64_t step, const StepResult& result) {
+  if (nonfinite_seen_) return absl::OkStatus();
+  nonfinite_seen_ = true;
+  const json detail = {{"train_loss", NumberOrMarker(result.loss)},
+                       {"grad_norm", NumberOrMarker(result.grad_norm)},
+                       {"first_bad_gradient", FirstBadGradient(parameters_)}};
+  return sink_.Write(EventRecord{step, "nonfinite", DumpStrict(detail)});
+}
+
+absl::Status TrainLoop::EvaluateAt(int64_t step) {
+  EvaluationOptions options;
+  options.sequences = EvaluationSequences();
+  options.batch = std::min(kEvalBatchSequences, micro_batch_);
+  options.step = step;
+  Tape tape;
+  ASSIGN_OR_RETURN(const EvalRecord eval, Evaluate(model_, val_, options, &tape));
+  RETURN_IF_ERROR(sink_.Write(eval));
+  for (ProfileRecord& profile : HiddenProfiles(tape, step)) {
+    RETURN_IF_ERROR(sink_.Write(std::move(profile)));
+  }
+  for (ProfileRecord& profile : AngleProfiles(tape, step)) {
+    RETURN_IF_ERROR(sink_.Write(std::move(profile)));
+  }
+  return absl::OkStatus();
+}
+
+int64_t TrainLoop::EvaluationSequences() const {
+  int64_t sequences = val_.blocks();
+  const int64_t tokens = setup_.config.Int("data.val_tokens");
+  if (tokens > 0) sequences = std::min(sequences, (tokens - 1) / model_.spec().seq_len);
+  const int64_t batches = setup_.config.Int("eval.batches");
+  if (batches > 0) sequences = std::min(sequences, batches * kEvalBatchSequences);
+  return std::max<int64_t>(sequences, 1);
+}
+
+absl::Status TrainLoop::CheckpointAt(int64_t step) {
+  ASSIGN_OR_RETURN(
+      const CheckpointRecord record,
+      WriteCheckpoint(setup_.checkpoint_dir, origin_, state_, parameters_, optimizer_));
+  RETURN_IF_ERROR(sink_.Write(record));
+  RETURN_IF_ERROR(sink_.Sync());
+  return AddContext(
+      PruneCheckpoints(setup_.checkpoint_dir, setup_.config.Int("checkpoint.keep")),
+      absl::StrCat("after the checkpoint of step ", step));
+}
+
+}  // namespace normlab::model

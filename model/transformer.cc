@@ -1,0 +1,78 @@
+#include "model/transformer.h"
+
+#include <ATen/ATen.h>
+
+#include "model/norm.h"
+
+namespace normlab::model {
+
+Transformer::Transformer(const ModelSpec& spec, const Parameters& parameters) : spec_(spec) {
+  token_table_ = parameters.Find("embed.token");
+  position_table_ = parameters.Find("embed.position");
+  norm_embedding_ = {parameters.Find("norm_embedding.gain"),
+                     parameters.Find("norm_embedding.bias")};
+  norm_final_ = {parameters.Find("norm_final.gain"), parameters.Find("norm_final.bias")};
+  head_ = {spec.tied_head ? token_table_ : parameters.Find("head.weight"), {}};
+  if (spec.positions == Positions::kRotary) {
+    rotary_ = MakeRotaryTables(spec.seq_len, spec.HeadWidth(), token_table_.scalar_type());
+  }
+  for (const SublayerSpec& sublayer : spec.sublayers) {
+    sublayers_.push_back(BindSublayer(sublayer, parameters));
+  }
+}
+
+SublayerContext Transformer::Context(const ForwardOptions& options) const {
+  return {&spec_, rotary_.cos.defined() ? &rotary_ : nullptr, options.attention, options.step};
+}
+
+at::Tensor Transformer::Embed(const at::Tensor& tokens) const {
+  at::Tensor x = at::embedding(token_table_, tokens);
+  if (position_table_.defined()) x = x + position_table_.narrow(0, 0, tokens.size(1));
+  if (spec_.norm_embedding) x = Normalise(spec_, norm_embedding_, x);
+  return spec_.sphere_stream ? OntoSphere(x) : x;
+}
+
+at::Tensor Transformer::Branch(int64_t index, const at::Tensor& x,
+                               const ForwardOptions& options) const {
+  SublayerTape* tape = options.tape ? &options.tape->sublayers[index] : nullptr;
+  return BranchOutput(Context(options), spec_.sublayers[index], sublayers_[index], x, tape);
+}
+
+at::Tensor Transformer::Sublayer(int64_t index, const at::Tensor& x,
+                                 const ForwardOptions& options) const {
+  const at::Tensor out = Branch(index, x, options);
+  return UpdateStream(Context(options), spec_.sublayers[index], sublayers_[index], x, out);
+}
+
+at::Tensor Transformer::Head(const at::Tensor& x) const {
+  const at::Tensor input = spec_.norm_final ? Normalise(spec_, norm_final_, x) : x;
+  return Linear(spec_, head_, input).to(x.scalar_type());
+}
+
+at::Tensor Transformer::Forward(const at::Tensor& tokens, const ForwardOptions& options) const {
+  Tape* tape = options.tape;
+  at::Tensor x = Embed(tokens);
+  if (tape != nullptr) {
+    tape->hidden.assign(1, x);
+    tape->sublayers.assign(spec_.sublayers.size(), {});
+  }
+  for (size_t index = 0; index < spec_.sublayers.size(); ++index) {
+    x = Sublayer(static_cast<int64_t>(index), x, options);
+    if (tape != nullptr) tape->hidden.push_back(x);
+  }
+  return Head(x);
+}
+
+at::Tensor CrossEntropySum(const at::Tensor& logits, const at::Tensor& targets) {
+  return at::cross_entropy_loss(logits.view({-1, logits.size(-1)}), targets.reshape({-1}), {},
+                                at::Reduction::Sum);
+}
+
+at::Tensor CrossEntropyBySequence(const at::Tensor& logits, const at::Tensor& targets) {
+  const at::Tensor by_token =
+      at::cross_entropy_loss(logits.view({-1, logits.size(-1)}), targets.reshape({-1}), {},
+                             at::Reduction::None);
+  return by_token.to(at::kDouble).view(targets.sizes()).mean(1);
+}
+
+}  // namespace normlab::model
