@@ -1,0 +1,41 @@
+#include "server/rpc/access.h"
+
+#include <string_view>
+
+#include "absl/strings/str_cat.h"
+
+namespace normlab::server {
+namespace {
+
+bool SameInConstantTime(std::string_view a, std::string_view b) {
+  if (a.size() != b.size()) return false;
+  unsigned char difference = 0;
+  for (size_t i = 0; i < a.size(); ++i) {
+    difference |= static_cast<unsigned char>(a[i]) ^ static_cast<unsigned char>(b[i]);
+  }
+  return difference == 0;
+}
+
+}  // namespace
+
+grpc::Status CheckToken(const grpc::ServerContext& context, const std::string& token) {
+  const std::string expected = absl::StrCat("Bearer ", token);
+  const auto found = context.client_metadata().find("authorization");
+  if (found != context.client_metadata().end() &&
+      SameInConstantTime({found->second.data(), found->second.size()}, expected)) {
+    return grpc::Status::OK;
+  }
+  return {grpc::StatusCode::UNAUTHENTICATED,
+          "this server does not know the token; read its connect.json again"};
+}
+
+grpc::Status ToGrpc(const absl::Status& status) {
+  return {static_cast<grpc::StatusCode>(status.code()), std::string(status.message())};
+}
+
+bool IsLoopback(const std::string& address) {
+  const std::string_view host = std::string_view(address).substr(0, address.rfind(':'));
+  return host == "localhost" || host == "[::1]" || host.starts_with("127.");
+}
+
+}  // namespace normlab::server
