@@ -1,11 +1,13 @@
 """The files of the project, as the other tests of this folder look at them."""
 
 import functools
+import os
 import pathlib
 import re
 import subprocess
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+BIN = pathlib.Path(os.environ.get("NORMLAB_BIN", ROOT / "build/release/bin"))
 CPP = (".h", ".cc", ".cu", ".cuh")
 
 

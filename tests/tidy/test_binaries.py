@@ -1,11 +1,10 @@
-"""What the finished programs link: LibTorch carries its own protobuf, and two in one process crash."""
+"""What the programs link: LibTorch carries its own protobuf, and two in one process crash."""
 
-import os
-import pathlib
 import re
 import subprocess
 
-BIN = pathlib.Path(os.environ.get("NORMLAB_BIN", "build/release/bin"))
+from sources import BIN
+
 PROTOBUF = re.compile(r"\bgoogle::protobuf\b|\bgrpc(_impl)?::|\bgrpc_init\b")
 
 
@@ -26,7 +25,8 @@ def loaded(program):
 def trainer_archives():
     """The static libraries of ours that the trainer is linked from."""
     graph = output("ninja", "-C", str(BIN.parent), "-t", "query", "bin/normlab-trainer")
-    return [BIN.parent / name for name in re.findall(r"^\s*\|*\s*(\S+\.(?:a|o))$", graph, re.MULTILINE)]
+    names = re.findall(r"^\s*\|*\s*(\S+\.(?:a|o))$", graph, re.MULTILINE)
+    return [BIN.parent / name for name in names]
 
 
 def protobuf_symbols(path):

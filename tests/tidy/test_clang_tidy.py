@@ -1,7 +1,7 @@
 """clang-tidy finds nothing, with the checks of .clang-tidy.
 
-A file is looked at again only when it, a header of ours that it includes, the checks, or its compile
-command changed: what was clean is remembered under a hash of all these, as ccache does with objects.
+A file is looked at again only when it, a header of ours that it includes, the checks, or its
+compile command changed: what was clean is remembered under a hash of all these.
 Files that include LibTorch take half a minute each, so they are left to NORMLAB_LONG=1.
 """
 
@@ -19,23 +19,19 @@ import pytest
 import sources
 
 FOLDERS = ["core", "kernels", "model", "server", "worker", "cli", "tests"]
-TORCH = re.compile(r'#\s*include\s*[<"](torch|ATen|c10)/')
 OWN_INCLUDE = re.compile(r'#\s*include\s*"([^"]+)"')
+BUILD = sources.BIN.parent
 CACHE = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache")
-
-
-def build_folder():
-    return pathlib.Path(os.environ["NORMLAB_BIN"]).parent
 
 
 @functools.cache
 def compile_commands():
     """The compile command of each of the project's own files, by path relative to the project."""
-    entries = json.loads((build_folder() / "compile_commands.json").read_text())
+    entries = json.loads((BUILD / "compile_commands.json").read_text())
     commands = {}
     for entry in entries:
         path = pathlib.Path(entry["file"])
-        if path.is_relative_to(sources.ROOT) and not path.is_relative_to(build_folder()):
+        if path.is_relative_to(sources.ROOT) and not path.is_relative_to(BUILD):
             commands[path.relative_to(sources.ROOT)] = entry["command"]
     return commands
 
@@ -53,19 +49,22 @@ def closure(path):
 
 
 def needs_torch(path):
-    return any(TORCH.search(sources.text(current)) for current in closure(path))
+    """Whether LibTorch's headers are parsed, by an include or by a precompiled header."""
+    return "csrc/api/include" in compile_commands()[path]
 
 
 @functools.cache
 def tool():
-    version = subprocess.run(["clang-tidy", "--version"], capture_output=True, text=True, check=True)
+    command = ["clang-tidy", "--version"]
+    version = subprocess.run(command, capture_output=True, text=True, check=True)
     return version.stdout + sources.text(pathlib.PurePath(".clang-tidy"))
 
 
 def key(path):
     # The folder of the checkout is no difference; everything else in the command is.
     command = compile_commands()[path].replace(str(sources.ROOT), "")
-    parts = [tool(), command, *(f"{current}\n{sources.text(current)}" for current in closure(path))]
+    texts = [f"{current}\n{sources.text(current)}" for current in closure(path)]
+    parts = [tool(), command, *texts]
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 
@@ -74,7 +73,7 @@ def findings(path):
     clean = CACHE / "normlab-clang-tidy" / key(path)
     if clean.exists():
         return ""
-    command = ["clang-tidy", "--quiet", "-p", str(build_folder()),
+    command = ["clang-tidy", "--quiet", "-p", str(BUILD),
                "--extra-arg=-Wno-unknown-warning-option", str(path)]
     result = subprocess.run(command, cwd=sources.ROOT, capture_output=True, text=True, check=False)
     if result.returncode != 0:
