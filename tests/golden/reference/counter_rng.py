@@ -23,7 +23,8 @@ def fnv1a(text: str) -> int:
 
 
 def key(seed: int, purpose: str, index: int = 0) -> int:
-    return mix64(((mix64(seed + GOLDEN & MASK) ^ fnv1a(purpose))) + index & MASK)
+    stream = mix64(mix64(seed + GOLDEN & MASK) ^ fnv1a(purpose))
+    return mix64(stream + index & MASK)
 
 
 def bits(stream_key: int, count: int) -> np.ndarray:

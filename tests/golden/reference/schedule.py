@@ -11,10 +11,10 @@ def learning_rate(config: Config, step: int) -> float:
     peak, least = config["train.lr"], config["train.min_lr_ratio"]
     warmup, steps = config["train.warmup"], config["train.steps"]
     name = config["train.schedule"]
-    if step <= warmup:
-        return peak * step / warmup
     if name == "constant":
         return peak
+    if step <= warmup:
+        return peak * step / warmup
     if name == "wsd":
         falling = max(1, steps // 5)
         left = min(1.0, (steps - step) / falling)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -47,7 +48,8 @@ def train(
         optimizer.zero_grad()
         loss = model.loss(inputs, targets, step)
         loss.backward()
-        norm = torch.nn.utils.clip_grad_norm_(model.parameters(), config["train.clip"])
+        limit = config["train.clip"] or math.inf
+        norm = torch.nn.utils.clip_grad_norm_(model.parameters(), limit)
         lr = learning_rate(config, step)
         for group in optimizer.param_groups:
             group["lr"] = lr
