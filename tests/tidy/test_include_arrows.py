@@ -14,7 +14,7 @@ ARROWS = {
     "core/sweep": ["core"],
     "kernels": [],
     "model": ["kernels", "core"],
-    "proto": [],
+    "proto": ["core"],  # channel.h: from a connect file to an authenticated channel
     "server/scheduler": ["core"],
     "server/store": ["core"],
     "server/stats": ["core"],

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tests/worker/temp_dir.h"
+#include "tests/builders/temp_dir.h"
 #include "tests/worker/worker_builders.h"
 
 namespace normlab::worker {
@@ -16,9 +16,9 @@ using ::testing::SizeIs;
 class AttemptStoreTest : public ::testing::Test {
  protected:
   AttemptStore Open() {
-    return AttemptStore(dir_ / "attempts", [this] { ++records_; });
+    return AttemptStore(dir_.File("attempts"), [this] { ++records_; });
   }
-  std::vector<std::string> Folders() { return *ListDir(dir_ / "attempts"); }
+  std::vector<std::string> Folders() { return *ListDir(dir_.File("attempts")); }
 
   TempDir dir_;
   int records_ = 0;
@@ -107,10 +107,10 @@ TEST_F(AttemptStoreTest, AttemptsOfOtherServersStayUntouched) {
 // The file `instance` is written first and removed first: without it, nobody was told of the
 // attempt or everybody is done with it.
 TEST_F(AttemptStoreTest, HalfMadeAndHalfRemovedFoldersGo) {
-  const std::string dir = dir_ / "attempts/r5-1-0000000000001005";
+  const std::string dir = dir_.File("attempts/r5-1-0000000000001005");
   CHECK_OK(MakeDirs(dir));
   CHECK_OK(WriteFileDurably(JoinPath(dir, "log"), "anything"));
-  CHECK_OK(MakeDirs(dir_ / "attempts/not-an-attempt"));
+  CHECK_OK(MakeDirs(dir_.File("attempts/not-an-attempt")));
   AttemptStore store = Open();
   ASSERT_TRUE(store.Recover("here").ok());
   EXPECT_THAT(store.All(), IsEmpty());

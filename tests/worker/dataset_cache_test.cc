@@ -5,8 +5,8 @@
 
 #include "core/dataset_prepare.h"
 #include "server/rpc/dataset_stream.h"
+#include "tests/builders/temp_dir.h"
 #include "tests/fakes/sim_transport.h"
-#include "tests/worker/temp_dir.h"
 
 namespace normlab::worker {
 namespace {
@@ -20,11 +20,11 @@ class DatasetCacheTest : public ::testing::Test {
   void SetUp() override {
     std::string text;
     for (int i = 0; i < 20'000; ++i) text += "in the beginning " + std::to_string(i) + "\n";
-    CHECK_OK(WriteFileDurably(dir_ / "text.txt", text));
+    CHECK_OK(WriteFileDurably(dir_.File("text.txt"), text));
     PrepareOptions options;
     options.name = "kjv";
-    options.datasets_dir = dir_ / "server";
-    options.files = {dir_ / "text.txt"};
+    options.datasets_dir = dir_.File("server");
+    options.files = {dir_.File("text.txt")};
     const auto meta = PrepareDataset(options);
     CHECK_OK(meta.status());
     sha256_ = meta->sha256;
@@ -34,11 +34,11 @@ class DatasetCacheTest : public ::testing::Test {
   absl::StatusOr<SimTransport::Chunks> Fetch(const std::string& sha256) {
     ++fetches_;
     SimTransport::Chunks chunks;
-    const absl::Status status =
-        server::StreamDataset(dir_ / "server", sha256, [&chunks](const v1::DatasetChunk& chunk) {
-          chunks.push_back(chunk);
-          return true;
-        });
+    const absl::Status status = server::StreamDataset(dir_.File("server"), sha256,
+                                                      [&chunks](const v1::DatasetChunk& chunk) {
+                                                        chunks.push_back(chunk);
+                                                        return true;
+                                                      });
     if (!status.ok()) return status;
     if (tamper_) tamper_(chunks);
     return chunks;
@@ -50,7 +50,7 @@ class DatasetCacheTest : public ::testing::Test {
 
   TempDir dir_;
   SimTransport transport_;
-  DatasetCache cache_{dir_ / "own", transport_};
+  DatasetCache cache_{dir_.File("own"), transport_};
   std::string sha256_;
   int fetches_ = 0;
   std::function<void(SimTransport::Chunks&)> tamper_;
@@ -60,18 +60,18 @@ TEST_F(DatasetCacheTest, FetchesOnceAndChecks) {
   const auto found = Find();
   ASSERT_TRUE(found.ok()) << found.status();
   EXPECT_TRUE(CheckDataset(*found).ok());
-  EXPECT_EQ(*ReadFile(JoinPath(*found, "train.bin")), *ReadFile(dir_ / "server/kjv/train.bin"));
+  EXPECT_EQ(*ReadFile(JoinPath(*found, "train.bin")), *ReadFile(dir_.File("server/kjv/train.bin")));
   EXPECT_EQ(*Find(), *found);
   EXPECT_EQ(fetches_, 1);
 }
 
 TEST_F(DatasetCacheTest, SharedFolderNeedsNoFetch) {
-  EXPECT_EQ(*Find(dir_ / "server"), dir_ / "server/kjv");
+  EXPECT_EQ(*Find(dir_.File("server")), dir_.File("server/kjv"));
   EXPECT_EQ(fetches_, 0);
 }
 
 TEST_F(DatasetCacheTest, SameNameOtherDataIsNotTaken) {
-  DatasetCache in_servers_folder(dir_ / "server", transport_);
+  DatasetCache in_servers_folder(dir_.File("server"), transport_);
   EXPECT_EQ(in_servers_folder.Find("kjv", std::string(64, '0'), "").status().code(),
             absl::StatusCode::kNotFound);
 }
@@ -94,8 +94,8 @@ TEST_F(DatasetCacheTest, WhatIsNotTheDataIsRefusedAndLeavesNothing) {
     tamper_ = each.tamper;
     const auto found = Find();
     EXPECT_THAT(found.status().ToString(), HasSubstr(each.message)) << each.name;
-    EXPECT_FALSE(FileExists(dir_ / "evil"));
-    EXPECT_THAT(*ListDir(dir_ / "own"), UnorderedElementsAre()) << each.name;
+    EXPECT_FALSE(FileExists(dir_.File("evil")));
+    EXPECT_THAT(*ListDir(dir_.File("own")), UnorderedElementsAre()) << each.name;
   }
   tamper_ = nullptr;
   EXPECT_TRUE(Find().ok());

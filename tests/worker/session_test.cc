@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "core/random.h"
+#include "tests/builders/temp_dir.h"
 #include "tests/fakes/fake_clock.h"
 #include "tests/fakes/fake_executor.h"
 #include "tests/fakes/sim_transport.h"
-#include "tests/worker/temp_dir.h"
 #include "tests/worker/worker_builders.h"
 
 namespace normlab::worker {
@@ -92,7 +92,7 @@ class SessionTest : public ::testing::Test {
       stop->set_reason("cancelled");
     }
     reply.set_next_call_in_ms(1500);
-    reply.set_datasets_dir(dir_ / "server-datasets");
+    reply.set_datasets_dir(dir_.File("server-datasets"));
     return reply;
   }
 
@@ -106,7 +106,7 @@ class SessionTest : public ::testing::Test {
   }
 
   std::vector<std::string> Folders() const {
-    auto names = ListDir(dir_ / "attempts/worker");
+    auto names = ListDir(dir_.File("attempts/worker"));
     return names.ok() ? *names : std::vector<std::string>();
   }
 
@@ -161,7 +161,7 @@ class RunningSessionTest : public SessionTest {
  protected:
   void SetUp() override {
     SessionTest::SetUp();
-    CHECK_OK(PlaceTinyDataset(dir_ / "datasets/kjv", "kjv", std::string(64, 'a')));
+    CHECK_OK(PlaceTinyDataset(dir_.File("datasets/kjv"), "kjv", std::string(64, 'a')));
   }
 };
 
@@ -184,8 +184,8 @@ TEST_F(RunningSessionTest, FillsInThePaths) {
   Step();
   process_->executor.AwaitRunning(RunId(5));
   const Launch launch = process_->executor.launches()[0];
-  EXPECT_EQ(launch.envelope.dataset.dir, dir_ / "datasets/kjv");
-  EXPECT_EQ(launch.envelope.checkpoint_dir, dir_ / "checkpoints/r5/1");
+  EXPECT_EQ(launch.envelope.dataset.dir, dir_.File("datasets/kjv"));
+  EXPECT_EQ(launch.envelope.checkpoint_dir, dir_.File("checkpoints/r5/1"));
   EXPECT_EQ(launch.envelope.device, "cpu");
   EXPECT_EQ(launch.time_limit, absl::InfiniteDuration());
 }

@@ -3,9 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/builders/temp_dir.h"
 #include "tests/fakes/fake_executor.h"
 #include "tests/fakes/sim_transport.h"
-#include "tests/worker/temp_dir.h"
 #include "tests/worker/worker_builders.h"
 
 namespace normlab::worker {
@@ -49,7 +49,7 @@ TEST(DivideAmongSlotsTest, GpusInTurn) {
 class SlotsTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    CHECK_OK(PlaceTinyDataset(dir_ / "datasets/kjv", "kjv", std::string(64, 'a')));
+    CHECK_OK(PlaceTinyDataset(dir_.File("datasets/kjv"), "kjv", std::string(64, 'a')));
     CHECK_OK(store_.Recover("here"));
   }
 
@@ -79,9 +79,9 @@ class SlotsTest : public ::testing::Test {
   Mutex mu_;
   CondVar changed_;
   SimTransport transport_;
-  AttemptStore store_{dir_ / "attempts", [] {}};
+  AttemptStore store_{dir_.File("attempts"), [] {}};
   FakeExecutor executor_;
-  DatasetCache datasets_{dir_ / "datasets", transport_};
+  DatasetCache datasets_{dir_.File("datasets"), transport_};
   Slots slots_{DivideAmongSlots(1, {}, {}),
                DataFolder(dir_.path()),
                executor_,
@@ -96,17 +96,17 @@ class SlotsTest : public ::testing::Test {
 TEST_F(SlotsTest, ResumesFromTheRegisteredPlaceOrItsOwnOrNotAtAll) {
   Envelope envelope = EnvelopeFor(5);
   envelope.resume = Envelope::Resume{"", 40, AttemptNumber(1)};
-  EXPECT_EQ(LaunchOf(5, envelope, dir_ / "elsewhere/40").envelope.resume, std::nullopt);
+  EXPECT_EQ(LaunchOf(5, envelope, dir_.File("elsewhere/40")).envelope.resume, std::nullopt);
 
-  CHECK_OK(MakeDirs(dir_ / "checkpoints/r6/1/40"));
+  CHECK_OK(MakeDirs(dir_.File("checkpoints/r6/1/40")));
   envelope.run = RunId(6);
-  EXPECT_EQ(LaunchOf(6, envelope, dir_ / "elsewhere/40").envelope.resume->dir,
-            dir_ / "checkpoints/r6/1/40");
+  EXPECT_EQ(LaunchOf(6, envelope, dir_.File("elsewhere/40")).envelope.resume->dir,
+            dir_.File("checkpoints/r6/1/40"));
 
-  CHECK_OK(MakeDirs(dir_ / "elsewhere/40"));
+  CHECK_OK(MakeDirs(dir_.File("elsewhere/40")));
   envelope.run = RunId(7);
-  const Launch launch = LaunchOf(7, envelope, dir_ / "elsewhere/40");
-  EXPECT_EQ(launch.envelope.resume->dir, dir_ / "elsewhere/40");
+  const Launch launch = LaunchOf(7, envelope, dir_.File("elsewhere/40"));
+  EXPECT_EQ(launch.envelope.resume->dir, dir_.File("elsewhere/40"));
   EXPECT_EQ(launch.envelope.resume->step, 40);
 }
 

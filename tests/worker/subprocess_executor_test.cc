@@ -10,7 +10,7 @@
 
 #include "core/clock.h"
 #include "core/subprocess.h"
-#include "tests/worker/temp_dir.h"
+#include "tests/builders/temp_dir.h"
 #include "tests/worker/worker_builders.h"
 #include "worker/held_attempt.h"
 
@@ -32,7 +32,7 @@ std::string TrainerPath() {
 class SubprocessExecutorTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    auto attempt = HeldAttempt::Open(dir_ / "r1-1-0000000000001001", Identity(1), [] {});
+    auto attempt = HeldAttempt::Open(dir_.File("r1-1-0000000000001001"), Identity(1), [] {});
     ASSERT_TRUE(attempt.ok()) << attempt.status();
     attempt_ = *attempt;
   }
@@ -40,7 +40,7 @@ class SubprocessExecutorTest : public ::testing::Test {
   ExitRecord Run(const std::string& script) {
     launch_.envelope = EnvelopeFor(1, script);
     launch_.envelope.threads = 3;
-    launch_.envelope.checkpoint_dir = dir_ / "checkpoints";
+    launch_.envelope.checkpoint_dir = dir_.File("checkpoints");
     launch_.work_dir = attempt_->dir();
     SubprocessExecutor executor({.trainer_path = trainer_, .grace = grace_}, SystemClock());
     return executor.Run(launch_, stop_, *attempt_);
@@ -190,7 +190,7 @@ TEST_F(SubprocessExecutorTest, DividesTheMachine) {
 }
 
 TEST_F(SubprocessExecutorTest, MissingTrainerIsAReason) {
-  trainer_ = dir_ / "no-such-trainer";
+  trainer_ = dir_.File("no-such-trainer");
   const ExitRecord exit = Run("done");
   EXPECT_EQ(exit.reason, "config_error");
   EXPECT_THAT(exit.last_lines, ElementsAre(HasSubstr("Failed to start the trainer")));
