@@ -16,7 +16,8 @@ RULES = [
     (r"\bstd::(mutex|condition_variable)\b", r"core/mutex\.h", "Mutex and CondVar (core/mutex.h)"),
     (r"\babsl::Mutex\b", r"", "Mutex (core/mutex.h): Debian's Abseil is not instrumented for TSan"),
     (r"\bstd::random_device\b|\bs?rand\(", r"core/random\.cc", "a RandomSource (core/random.h)"),
-    (r"\bv?fork\(|\bsystem\(|\bpopen\(", r"tests/worker/scripted_trainer\.cc", "Subprocess (core/subprocess.h)"),
+    (r"\bv?fork\(|\bsystem\(|\bpopen\(", r"tests/worker/scripted_trainer\.cc",
+     "Subprocess (core/subprocess.h)"),
     (r"\bGTEST_SKIP\b|\bDISABLED_", r"", "a test that runs"),
 ]
 
