@@ -115,7 +115,7 @@ CREATE TABLE attempt (
   worker TEXT NOT NULL,
   incarnation TEXT NOT NULL,
   store_id TEXT NOT NULL,                -- where its checkpoints lie
-  state TEXT NOT NULL,                   -- running; ended: its exit is processed; void: changes nothing
+  state TEXT NOT NULL,                   -- running; ended: exit processed; void: changes nothing
   reason TEXT NOT NULL DEFAULT '',       -- failure kind when it gave no result
   parent INTEGER NOT NULL DEFAULT 0,     -- attempt whose checkpoint it resumed; 0: from scratch
   start_step INTEGER NOT NULL DEFAULT 0, -- step of that checkpoint
@@ -250,6 +250,8 @@ CREATE TABLE event (
   detail TEXT NOT NULL                   -- JSON
 ) STRICT;
 CREATE INDEX event_run ON event(run, attempt, step);
+CREATE UNIQUE INDEX event_detected ON event(run, attempt, step, kind, detector)
+  WHERE detector <> '';
 
 CREATE TABLE checkpoint (
   run INTEGER NOT NULL,
