@@ -1,18 +1,18 @@
 #ifndef NORMLAB_SERVER_HTTP_HTTP_SERVER_H_
 #define NORMLAB_SERVER_HTTP_HTTP_SERVER_H_
 
-#include <functional>
-#include <map>
 #include <memory>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "core/clock.h"
 #include "core/ids.h"
 #include "core/random.h"
-#include "nlohmann/json_fwd.hpp"
+#include "server/http/site.h"
+#include "server/http/static_files.h"
 
 namespace normlab::server {
 
@@ -21,23 +21,14 @@ struct HttpServerOptions {
   std::string token;               // bearer token
   std::string instance;            // names the cookie, so that two servers on a host do not mix
   std::vector<std::string> hosts;  // accepted in Host besides loopback names
+  std::vector<StaticFile> files;   // the dashboard
   int query_threads = 2;           // documents being made at a time
-};
-
-// What requests are answered from; all outlive the server and are thread-safe.
-struct HttpBackends {
-  // QueryApi::Get.
-  std::function<absl::StatusOr<nlohmann::json>(const std::string& path,
-                                               const std::map<std::string, std::string>& params)>
-      read;
-  // False with a reason while the server cannot take work (/readyz).
-  std::function<absl::Status()> ready;
-  // Body of /metrics, Prometheus text format.
-  std::function<std::string()> metrics;
+  absl::Duration live_interval = absl::Milliseconds(250);  // between two events of one stream
+  absl::Duration heartbeat = absl::Seconds(15);            // of quiet streams
 };
 
 // The HTTP side of the server: dashboard, JSON documents, live stream, metrics. One thread runs
-// every connection (thousands of idle streams cost only memory); documents are made by a small pool
+// every connection (an idle stream costs only memory); documents are made by a small pool
 // beside it. Only reads: nothing that a browser sends changes state.
 //
 // Access: "Authorization: Bearer TOKEN", or the session cookie that GET /open?key=KEY sets for a
@@ -48,8 +39,8 @@ class HttpServer {
   // Listens when it returns. FailedPrecondition: the address is taken or not loopback;
   // InvalidArgument: no address.
   static absl::StatusOr<std::unique_ptr<HttpServer>> Start(const HttpServerOptions& options,
-                                                           const HttpBackends& backends,
-                                                           Clock& clock, RandomSource& random);
+                                                           SiteBackends backends, Clock& clock,
+                                                           RandomSource& random);
   // Ends open connections, waits for documents being made.
   ~HttpServer();
   HttpServer(const HttpServer&) = delete;

@@ -1,7 +1,6 @@
 #ifndef NORMLAB_SERVER_QUERY_QUERY_API_H_
 #define NORMLAB_SERVER_QUERY_QUERY_API_H_
 
-#include <map>
 #include <memory>
 #include <string>
 
@@ -9,12 +8,11 @@
 #include "absl/time/time.h"
 #include "core/clock.h"
 #include "nlohmann/json_fwd.hpp"
+#include "server/query/params.h"
 
 namespace normlab::server {
 
 class ReadOnlyStore;
-
-using Params = std::map<std::string, std::string>;
 
 // What /api/v1/server says about the process that answers.
 struct ServerFacts {

@@ -1,6 +1,7 @@
 #include "server/stats/paired.h"
 
 #include <cmath>
+#include <cstdint>
 
 namespace normlab::server {
 namespace {

@@ -1,19 +1,20 @@
 #ifndef NORMLAB_SERVER_STATS_PAIRED_H_
 #define NORMLAB_SERVER_STATS_PAIRED_H_
 
-#include <cstdint>
 #include <map>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "server/stats/sample.h"
 
 namespace normlab::server {
 
-// What one arm measured, by what pairs it with the other arm: the seed. Equal seeds have equal data
+// What one arm measured, by what pairs it with the other arm: the seed (and whatever else
+// the two have in common). Equal seeds have equal data
 // order and, where shapes agree, equal initial weights, so that the difference within a pair is
 // much less noisy than the difference of means.
-using ByPair = std::map<int64_t, double>;
+using ByPair = std::map<std::string, double>;
 
 // arm − baseline for every pair in which both are finite, in the order of the pairs.
 std::vector<double> PairedDifferences(const ByPair& arm, const ByPair& baseline);

@@ -14,16 +14,17 @@ constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr double kInf = std::numeric_limits<double>::infinity();
 
 TEST(PairedDifferencesTest, PairsBySeedNotByPlace) {
-  EXPECT_THAT(PairedDifferences({{1, 5}, {2, 7}}, {{2, 4}, {1, 3}}), ElementsAre(2, 3));
+  EXPECT_THAT(PairedDifferences({{"1", 5}, {"2", 7}}, {{"2", 4}, {"1", 3}}), ElementsAre(2, 3));
 }
 
 TEST(PairedDifferencesTest, SeedsWithoutPartnerAreLeftOut) {
-  EXPECT_THAT(PairedDifferences({{1, 5}, {2, 7}, {3, 1}}, {{2, 4}, {9, 0}}), ElementsAre(3));
+  EXPECT_THAT(PairedDifferences({{"1", 5}, {"2", 7}, {"3", 1}}, {{"2", 4}, {"9", 0}}),
+              ElementsAre(3));
 }
 
 TEST(PairedDifferencesTest, APairWithANonFiniteSideIsLeftOut) {
-  EXPECT_THAT(PairedDifferences({{1, kNan}, {2, 7}, {3, 8}, {4, kInf}},
-                                {{1, 1}, {2, kInf}, {3, 6}, {4, 0}}),
+  EXPECT_THAT(PairedDifferences({{"1", kNan}, {"2", 7}, {"3", 8}, {"4", kInf}},
+                                {{"1", 1}, {"2", kInf}, {"3", 6}, {"4", 0}}),
               ElementsAre(2));
 }
 

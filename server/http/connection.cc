@@ -1,0 +1,225 @@
+#include "server/http/connection.h"
+
+#include <boost/asio/post.hpp>
+#include <boost/asio/redirect_error.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <boost/asio/write.hpp>
+#include <boost/beast/core.hpp>
+#include <boost/beast/http.hpp>
+#include <chrono>
+#include <exception>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "core/strings.h"
+
+namespace normlab::server {
+namespace {
+
+namespace asio = boost::asio;
+namespace beast = boost::beast;
+namespace http = beast::http;
+using boost::system::error_code;
+
+constexpr size_t kHeadLimit = 16 << 10;
+constexpr size_t kBodyLimit = 16 << 10;
+constexpr std::chrono::seconds kReadTimeout{60};
+constexpr std::chrono::seconds kWriteTimeout{30};
+constexpr int kMaxDeferred = 256;
+
+std::string Text(boost::string_view view) { return std::string(view.data(), view.size()); }
+
+HttpRequest ToPlain(const http::request<http::string_body>& message) {
+  HttpRequest request;
+  request.method = Text(message.method_string());
+  request.target = Text(message.target());
+  for (const auto& field : message) {
+    std::string name = Text(field.name_string());
+    for (char& c : name) {
+      if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+    }
+    request.headers.emplace(std::move(name), Text(field.value()));
+  }
+  return request;
+}
+
+// A fault in making one document must not end the server; it is told to whoever asked.
+HttpReply MakeSafely(const std::function<HttpReply()>& make) {
+  try {
+    return make();
+  } catch (const std::exception& error) {
+    return ErrorReply(absl::InternalError(error.what()), "this is a bug in normlab");
+  }
+}
+
+// Runs `make` in the pool; the coroutine goes on in its own thread.
+asio::awaitable<HttpReply> MakeInPool(ConnectionContext& context, std::function<HttpReply()> make) {
+  if (context.deferred >= kMaxDeferred) {
+    co_return ErrorReply(absl::UnavailableError("too many requests at a time"), "try again");
+  }
+  ++context.deferred;
+  auto begin = [&context, &make](auto handler) {
+    auto shared = std::make_shared<decltype(handler)>(std::move(handler));
+    asio::post(context.pool, [&context, make = std::move(make), shared] {
+      auto reply = std::make_shared<HttpReply>(MakeSafely(make));
+      asio::post(context.io, [shared, reply] { std::move (*shared)(std::move(*reply)); });
+    });
+  };
+  HttpReply reply = co_await asio::async_initiate<const asio::use_awaitable_t<>, void(HttpReply)>(
+      begin, asio::use_awaitable);
+  --context.deferred;
+  co_return reply;
+}
+
+class Connection {
+ public:
+  Connection(asio::ip::tcp::socket socket, ConnectionContext& context)
+      : stream_(std::move(socket)), context_(context) {
+    place_ = context.closers.insert(context.closers.end(), [this] { Close(); });
+  }
+  ~Connection() { context_.closers.erase(place_); }
+
+  asio::awaitable<void> Run() {
+    while (co_await Next()) {
+    }
+    error_code ignored;
+    stream_.socket().shutdown(asio::ip::tcp::socket::shutdown_send, ignored);
+  }
+
+ private:
+  void Close() {
+    error_code ignored;
+    stream_.socket().close(ignored);
+  }
+
+  // Reads one request and answers it; false when the connection is to end.
+  asio::awaitable<bool> Next() {
+    http::request_parser<http::string_body> parser;
+    parser.header_limit(kHeadLimit);
+    parser.body_limit(kBodyLimit);
+    error_code error;
+    stream_.expires_after(kReadTimeout);
+    co_await http::async_read(stream_, buffer_, parser,
+                              asio::redirect_error(asio::use_awaitable, error));
+    if (error) co_return co_await Refuse(error);
+    const bool keep_alive = parser.get().keep_alive();
+    const HttpRequest request = ToPlain(parser.get());
+    const absl::Time arrived = context_.clock.MonotonicNow();
+    Site::Answer answer = context_.site.Handle(request);
+    if (std::holds_alternative<Site::LiveStream>(answer)) {
+      co_await Stream(request.method == "HEAD");
+      co_return false;
+    }
+    HttpReply reply = std::holds_alternative<HttpReply>(answer)
+                          ? std::get<HttpReply>(std::move(answer))
+                          : co_await MakeInPool(context_, std::get<Site::Deferred>(answer).make);
+    context_.metrics.OnReply(reply.status, context_.clock.MonotonicNow() - arrived);
+    co_return co_await Send(std::move(reply), request.method == "HEAD", keep_alive);
+  }
+
+  // What could not be read as a request gets a reason when the other side is still there.
+  asio::awaitable<bool> Refuse(const error_code& error) {
+    int status = 0;
+    if (error == http::error::header_limit) status = 431;
+    if (error == http::error::body_limit) status = 413;
+    if (status == 0 &&
+        error.category() == http::make_error_code(http::error::bad_method).category() &&
+        error != http::error::end_of_stream && error != http::error::partial_message) {
+      status = 400;
+    }
+    if (status == 0) co_return false;
+    HttpReply reply = ErrorReply(InvalidArgument("bad request: ", error.message()));
+    reply.status = status;
+    context_.metrics.OnReply(status, absl::ZeroDuration());
+    co_return co_await Send(std::move(reply), false, false);
+  }
+
+  asio::awaitable<bool> Send(HttpReply reply, bool head, bool keep_alive) {
+    Site::AddCommonHeaders(reply);
+    http::response<http::string_body> message(static_cast<http::status>(reply.status), 11);
+    if (!reply.content_type.empty()) message.set(http::field::content_type, reply.content_type);
+    for (const auto& [name, value] : reply.headers) message.set(name, value);
+    message.keep_alive(keep_alive);
+    message.content_length(reply.body.size());
+    if (!head) message.body() = std::move(reply.body);
+    error_code error;
+    stream_.expires_after(kWriteTimeout);
+    http::response_serializer<http::string_body> serializer(message);
+    if (head) {
+      co_await http::async_write_header(stream_, serializer,
+                                        asio::redirect_error(asio::use_awaitable, error));
+    } else {
+      co_await http::async_write(stream_, serializer,
+                                 asio::redirect_error(asio::use_awaitable, error));
+    }
+    co_return !error && keep_alive;
+  }
+
+  // Server-sent events until the reader is gone: what changed, and now and then a comment, so that
+  // both ends notice a dead connection.
+  asio::awaitable<void> Stream(bool head) {
+    HttpReply reply;
+    Site::AddCommonHeaders(reply);
+    std::string text =
+        "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n";
+    for (const auto& [name, value] : reply.headers) text += Cat(name, ": ", value, "\r\n");
+    text += "\r\n";
+    if (!co_await SendText(head ? text : text + "retry: 1000\n\n") || head) co_return;
+    LiveHub::Subscriber mailbox(context_.io);
+    const Subscription subscription(context_, mailbox);
+    while (!mailbox.closed) {
+      if (mailbox.pending.empty()) {
+        mailbox.wake.expires_after(absl::ToChronoNanoseconds(context_.heartbeat));
+        error_code woken;
+        co_await mailbox.wake.async_wait(asio::redirect_error(asio::use_awaitable, woken));
+      }
+      if (mailbox.closed) break;
+      const std::string event = mailbox.pending.empty() ? ": \n\n" : mailbox.pending.ToEvent();
+      mailbox.pending = {};
+      if (!co_await SendText(event)) break;
+    }
+  }
+
+  asio::awaitable<bool> SendText(const std::string& text) {
+    error_code error;
+    stream_.expires_after(kWriteTimeout);
+    co_await asio::async_write(stream_, asio::buffer(text),
+                               asio::redirect_error(asio::use_awaitable, error));
+    stream_.expires_never();
+    co_return !error;
+  }
+
+  // In the hub for as long as the stream runs.
+  class Subscription {
+   public:
+    Subscription(ConnectionContext& context, LiveHub::Subscriber& mailbox)
+        : context_(context), mailbox_(mailbox) {
+      context_.hub.Add(mailbox_);
+      context_.metrics.SetLiveStreams(context_.hub.size());
+    }
+    ~Subscription() {
+      context_.hub.Remove(mailbox_);
+      context_.metrics.SetLiveStreams(context_.hub.size());
+    }
+
+   private:
+    ConnectionContext& context_;
+    LiveHub::Subscriber& mailbox_;
+  };
+
+  beast::tcp_stream stream_;
+  beast::flat_buffer buffer_;
+  ConnectionContext& context_;
+  std::list<std::function<void()>>::iterator place_;
+};
+
+}  // namespace
+
+asio::awaitable<void> ServeConnection(asio::ip::tcp::socket socket, ConnectionContext& context) {
+  Connection connection(std::move(socket), context);
+  co_await connection.Run();
+}
+
+}  // namespace normlab::server
