@@ -77,10 +77,19 @@ bool InRange(const Knob& knob, double value) {
   return above && below;  // false for NaN
 }
 
+std::string Bound(const Knob& knob, double value) {
+  // Large whole numbers in full, not as 1e+09.
+  return knob.type == KnobType::kInt ? Cat(static_cast<int64_t>(value)) : Cat(value);
+}
+
 std::string Bounds(const Knob& knob) {
   std::string text;
-  if (std::isfinite(knob.min)) text = Cat(knob.min_open ? " above " : " from ", knob.min);
-  if (std::isfinite(knob.max)) text += Cat(knob.max_open ? " to below " : " to ", knob.max);
+  if (std::isfinite(knob.min)) {
+    text = Cat(knob.min_open ? " above " : " from ", Bound(knob, knob.min));
+  }
+  if (std::isfinite(knob.max)) {
+    text += Cat(knob.max_open ? " to below " : " to ", Bound(knob, knob.max));
+  }
   return text;
 }
 

@@ -32,9 +32,10 @@ T ValueAs(std::string_view key, const KnobValue& value) {
 void CheckWarmup(const RunConfig& config, std::vector<ConfigError>& errors) {
   if (!config.Applies("train.warmup")) return;
   if (config.Int("train.warmup") > config.Int("train.steps")) {
-    errors.push_back(
-        {"train.warmup", Cat(config.Int("train.warmup"), " steps of warm-up are more than the ",
-                             config.Int("train.steps"), " steps of train.steps")});
+    errors.push_back({"train.warmup",
+                      Cat(config.Int("train.warmup"), " steps of warm-up are more than the ",
+                          config.Int("train.steps"), " steps of train.steps"),
+                      "train.steps"});
   }
 }
 
@@ -42,10 +43,13 @@ void CheckHeads(const RunConfig& config, std::vector<ConfigError>& errors) {
   const int64_t width = config.Int("model.width");
   const int64_t heads = config.Int("model.heads");
   if (width % heads != 0) {
-    errors.push_back({"model.heads", Cat(heads, " heads do not divide a width of ", width)});
+    errors.push_back(
+        {"model.heads", Cat(heads, " heads do not divide a width of ", width), "model.width"});
   } else if (config.Text("model.positions") == "rotary" && (width / heads) % 2 != 0) {
-    errors.push_back({"model.positions", Cat("rotary positions need an even head width, not ",
-                                             width, "/", heads, " = ", width / heads)});
+    errors.push_back({"model.positions",
+                      Cat("rotary positions need an even head width, not ", width, "/", heads,
+                          " = ", width / heads),
+                      "model.width"});
   }
 }
 
@@ -120,9 +124,10 @@ std::vector<ConfigError> RunConfig::Validate() const {
   CheckHeads(*this, errors);
   CheckWarmup(*this, errors);
   if (Int("train.micro_batch") > Int("train.batch")) {
-    errors.push_back(
-        {"train.micro_batch", Cat(Int("train.micro_batch"), " sequences at once are more than the ",
-                                  Int("train.batch"), " of train.batch")});
+    errors.push_back({"train.micro_batch",
+                      Cat(Int("train.micro_batch"), " sequences at once are more than the ",
+                          Int("train.batch"), " of train.batch"),
+                      "train.batch"});
   }
   return errors;
 }

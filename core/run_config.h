@@ -16,8 +16,9 @@
 namespace normlab {
 
 struct ConfigError {
-  std::string key;      // dotted; may name a knob that does not exist
-  std::string message;  // one line, without the key
+  std::string key;             // dotted; may name a knob that does not exist
+  std::string message;         // one line, without the key
+  std::string other_key = {};  // the knob that it does not fit, if any
 };
 
 // Everything that decides what one run computes: a value for every knob of core/knob.h. Knobs that

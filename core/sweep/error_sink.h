@@ -21,6 +21,8 @@ class ErrorSink {
     errors_.push_back({filename_, position.line, position.column, Cat(message...)});
   }
 
+  size_t count() const { return errors_.size(); }
+
  private:
   std::string filename_;
   std::vector<SpecError>& errors_;

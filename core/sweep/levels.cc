@@ -164,9 +164,10 @@ std::vector<KnobValue> ReadLevels(const Knob& knob, const SourceNode& node, Erro
     }
   } else if (node.IsScalar()) {
     if (const auto level = ReadValue(knob, node, sink)) levels.push_back(*level);
+  } else if (node.IsList()) {
+    sink.Add(node.position, knob.key, ": found an empty list; should have a level at least");
   } else {
-    sink.Add(node.position, knob.key, ": found ", node.IsList() ? "an empty list" : node.Describe(),
-             "; ", kForms);
+    sink.Add(node.position, knob.key, ": found nothing; ", kForms);
   }
   return levels;
 }

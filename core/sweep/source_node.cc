@@ -76,6 +76,16 @@ class Converter {
   int nodes_ = 0;
 };
 
+// Tabs are what people trip over, and the library's message does not say so.
+std::string_view TabHint(std::string_view text, int line) {
+  const std::vector<std::string_view> lines = Split(text, '\n');
+  if (line < 1 || static_cast<size_t>(line) > lines.size()) return "";
+  const std::string_view found = lines[static_cast<size_t>(line) - 1];
+  const std::string_view indent = found.substr(0, found.find_first_not_of(" \t"));
+  const bool tab = indent.find('\t') != std::string_view::npos;
+  return tab ? " (this line is indented with a tab; YAML wants spaces)" : "";
+}
+
 }  // namespace
 
 std::string SourceNode::Describe() const {
@@ -109,7 +119,8 @@ std::optional<SourceNode> ParseSource(std::string_view text, std::string_view fi
     return Converter(filename, errors).Convert(documents[0]);
   } catch (const YAML::Exception& error) {
     const SourcePosition position = PositionOf(error.mark);
-    errors.push_back({file, position.line, position.column, Cat("not valid YAML: ", error.msg)});
+    errors.push_back({file, position.line, position.column,
+                      Cat("not valid YAML: ", error.msg, TabHint(text, position.line))});
     return std::nullopt;
   }
 }

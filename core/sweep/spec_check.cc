@@ -1,13 +1,12 @@
-// What must hold between the parts of a sweep.
+#include "core/sweep/spec_check.h"
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 #include "core/check.h"
 #include "core/strings.h"
-#include "core/sweep/error_sink.h"
 #include "core/sweep/expansion.h"
-#include "core/sweep/sweep_spec.h"
 
 namespace normlab {
 
@@ -81,20 +80,13 @@ void CheckPrimary(const SweepSpec& spec, ErrorSink& sink) {
            "' is no factor; ", FactorNames(spec));
 }
 
-void CheckDataset(const SweepSpec& spec, ErrorSink& sink) {
-  if (spec.FindFactor("data.name") != nullptr || !spec.base.Text("data.name").empty()) return;
-  SourcePosition position = PositionOf(spec, "base");
-  if (position.line == 0 && !spec.positions.empty()) position = {1, 1};
-  sink.Add(position, "no data set is named; base should say which, such as data: {name: kjv}");
-}
-
-// Where the reader should look for the cause: the knob in question, as factor or in base.
-SourcePosition CauseOf(const SweepSpec& spec, const std::string& key) {
-  if (const Factor* factor = spec.FindFactor(key)) return factor->position;
-  const SourcePosition in_base = PositionOf(spec, key);
-  if (in_base.line > 0) return in_base;
-  for (const Factor& factor : spec.factors) {
-    if (factor.position.line > 0) return factor.position;
+// Where to look for the cause: the knob in question, as a factor or in base, else the one beside
+// it.
+SourcePosition CauseOf(const SweepSpec& spec, const ConfigError& error) {
+  for (const std::string& key : {error.key, error.other_key}) {
+    if (const Factor* factor = spec.FindFactor(key)) return factor->position;
+    const SourcePosition in_base = PositionOf(spec, key);
+    if (in_base.line > 0) return in_base;
   }
   return PositionOf(spec, "base");
 }
@@ -105,24 +97,6 @@ std::string Describe(const Combination& combination) {
     parts.push_back(Cat(key, " = ", FormatValue(*FindKnob(key), value)));
   }
   return parts.empty() ? "" : Cat(" (with ", Join(parts, ", "), ")");
-}
-
-// The first combination for each impossible thing: the others say the same.
-void CheckConfigs(const SweepSpec& spec, ErrorSink& sink) {
-  std::set<std::pair<std::string, std::string>> said;
-  bool any = false;
-  for (const Combination& combination : Combinations(spec)) {
-    if (combination.excluded) continue;
-    any = true;
-    RunConfig config = spec.base;
-    for (const auto& [key, value] : combination.values) CHECK_OK(config.Set(key, value));
-    for (const ConfigError& error : config.Validate()) {
-      if (!said.emplace(error.key, error.message).second) continue;
-      sink.Add(CauseOf(spec, error.key), error.key, ": ", error.message, Describe(combination));
-    }
-  }
-  if (!any)
-    sink.Add(PositionOf(spec, "exclude"), "exclude leaves nothing: every combination is excluded");
 }
 
 bool TooManyCombinations(const SweepSpec& spec, ErrorSink& sink) {
@@ -142,18 +116,65 @@ bool TooManyCombinations(const SweepSpec& spec, ErrorSink& sink) {
   return true;
 }
 
+bool Matches(const Combination& combination, const Setting& setting) {
+  return std::all_of(setting.values.begin(), setting.values.end(), [&](const auto& wanted) {
+    return std::find(combination.values.begin(), combination.values.end(), wanted) !=
+           combination.values.end();
+  });
+}
+
+// The first combination for each impossible thing: the others say the same.
+void CheckConfigs(const SweepSpec& spec, const std::vector<Combination>& combinations,
+                  ErrorSink& sink) {
+  std::set<std::pair<std::string, std::string>> said;
+  for (const Combination& combination : combinations) {
+    RunConfig config = spec.base;
+    for (const auto& [key, value] : combination.values) CHECK_OK(config.Set(key, value));
+    for (const ConfigError& error : config.Validate()) {
+      if (!said.emplace(error.key, error.message).second) continue;
+      sink.Add(CauseOf(spec, error), error.key, ": ", error.message, Describe(combination));
+    }
+  }
+}
+
 }  // namespace
+
+void CheckDatasetNamed(const SweepSpec& spec, ErrorSink& sink) {
+  if (spec.FindFactor("data.name") != nullptr || !spec.base.Text("data.name").empty()) return;
+  SourcePosition position = PositionOf(spec, "base");
+  if (position.line == 0 && !spec.positions.empty()) position = {1, 1};
+  sink.Add(position, "no data set is named; base should say which, such as data: {name: kjv}");
+}
+
+void CheckAgainstFactors(const SweepSpec& spec, ErrorSink& sink) {
+  CheckZip(spec, sink);
+  for (const Setting& setting : spec.exclude) CheckSetting(spec, setting, "exclude", sink);
+  CheckSetting(spec, spec.baseline, "baseline", sink);
+  CheckBaseline(spec, sink);
+  CheckPrimary(spec, sink);
+}
+
+void CheckCombinations(const SweepSpec& spec, ErrorSink& sink) {
+  if (TooManyCombinations(spec, sink)) return;
+  std::vector<Combination> combinations = Combinations(spec);
+  std::erase_if(combinations, [](const Combination& c) { return c.excluded; });
+  if (combinations.empty()) {
+    sink.Add(PositionOf(spec, "exclude"), "exclude leaves nothing: every combination is excluded");
+    return;
+  }
+  CheckConfigs(spec, combinations, sink);
+  if (std::none_of(combinations.begin(), combinations.end(),
+                   [&spec](const Combination& c) { return Matches(c, spec.baseline); })) {
+    sink.Add(spec.baseline.position, "baseline: every combination that matches it is excluded");
+  }
+}
 
 std::vector<SpecError> SweepSpec::Check(std::string_view filename) const {
   std::vector<SpecError> errors;
   ErrorSink sink(filename, errors);
-  CheckDataset(*this, sink);
-  CheckZip(*this, sink);
-  for (const Setting& setting : exclude) CheckSetting(*this, setting, "exclude", sink);
-  CheckSetting(*this, baseline, "baseline", sink);
-  CheckBaseline(*this, sink);
-  CheckPrimary(*this, sink);
-  if (errors.empty() && !TooManyCombinations(*this, sink)) CheckConfigs(*this, sink);
+  CheckDatasetNamed(*this, sink);
+  CheckAgainstFactors(*this, sink);
+  if (errors.empty()) CheckCombinations(*this, sink);
   return errors;
 }
 

@@ -35,8 +35,18 @@ void SpecReader::Read(const SourceNode& document) {
   for (const auto& [key, value] : document.members) spec_.positions[key.text] = key.position;
   ReadFields(document, "a sweep file",
              {{"name", [this](const SourceNode& n) { ReadName(n); }},
-              {"base", [this](const SourceNode& n) { ReadBase(n, ""); }},
-              {"factors", [this](const SourceNode& n) { ReadFactors(n, ""); }},
+              {"base",
+               [this](const SourceNode& n) {
+                 const size_t before = sink_.count();
+                 ReadBase(n, "");
+                 base_sound_ = sink_.count() == before;
+               }},
+              {"factors",
+               [this](const SourceNode& n) {
+                 const size_t before = sink_.count();
+                 ReadFactors(n, "");
+                 factors_sound_ = sink_.count() == before;
+               }},
               {"zip", [this](const SourceNode& n) { ReadZip(n); }},
               {"exclude", [this](const SourceNode& n) { ReadExclude(n); }},
               {"replicates", [this](const SourceNode& n) { ReadReplicates(n); }},
@@ -228,38 +238,39 @@ void SpecReader::ReadReplicates(const SourceNode& node) {
   for (const KnobValue& seed : seeds) spec_.seeds.push_back(std::get<int64_t>(seed));
 }
 
-SpecReader::Field SpecReader::Whole(int64_t& out, int64_t min) {
-  return [this, &out, min](const SourceNode& node) {
+SpecReader::Field SpecReader::Whole(std::string_view name, int64_t& out, int64_t min) {
+  return [this, name, &out, min](const SourceNode& node) {
     int64_t value = 0;
     if (node.IsScalar() && ParseInt64(node.text, value) && value >= min) {
       out = value;
     } else {
-      sink_.Add(node.position, "found ", node.Describe(), "; should be a whole number from ", min);
+      sink_.Add(node.position, name, ": found ", node.Describe(),
+                "; should be a whole number from ", min);
     }
   };
 }
 
-SpecReader::Field SpecReader::Real(double& out, double min, double max) {
-  return [this, &out, min, max](const SourceNode& node) {
+SpecReader::Field SpecReader::Real(std::string_view name, double& out, double min, double max) {
+  return [this, name, &out, min, max](const SourceNode& node) {
     double value = 0;
     if (node.IsScalar() && ParseDouble(node.text, value) && value >= min && value <= max) {
       out = value;
     } else {
-      sink_.Add(node.position, "found ", node.Describe(), "; should be a number from ", min,
-                max < 1e9 ? Cat(" to ", max) : "");
+      sink_.Add(node.position, name, ": found ", node.Describe(), "; should be a number from ", min,
+                " to ", max);
     }
   };
 }
 
-SpecReader::Field SpecReader::Duration(double& out) {
-  return [this, &out](const SourceNode& node) {
+SpecReader::Field SpecReader::Duration(std::string_view name, double& out) {
+  return [this, name, &out](const SourceNode& node) {
     const auto seconds = node.IsScalar() ? ParseDuration(node.text) : std::nullopt;
     if (seconds) {
       out = *seconds;
     } else if (node.IsScalar() && node.text == "unlimited") {
       out = 0;
     } else {
-      sink_.Add(node.position, "found ", node.Describe(),
+      sink_.Add(node.position, name, ": found ", node.Describe(),
                 "; should be a duration such as 30m, 1h30m, 45s, or unlimited");
     }
   };
@@ -270,13 +281,14 @@ void SpecReader::ReadStop(const SourceNode& node) {
     if (value.IsScalar() && (value.text == "true" || value.text == "false")) {
       spec_.stop.nonfinite = value.text == "true";
     } else {
-      sink_.Add(value.position, "found ", value.Describe(), "; should be true or false");
+      sink_.Add(value.position, "stop.nonfinite: found ", value.Describe(),
+                "; should be true or false");
     }
   };
   ReadFields(node, "stop",
              {{"nonfinite", nonfinite},
-              {"spikes_per_1k", Real(spec_.stop.spikes_per_1k, 0, 1000)},
-              {"after_step", Whole(spec_.stop.after_step, 0)}});
+              {"spikes_per_1k", Real("stop.spikes_per_1k", spec_.stop.spikes_per_1k, 0, 1000)},
+              {"after_step", Whole("stop.after_step", spec_.stop.after_step, 0)}});
 }
 
 void SpecReader::ReadPrimary(const SourceNode& node) {
@@ -288,16 +300,17 @@ void SpecReader::ReadPrimary(const SourceNode& node) {
       spec_.primary->metric = value.text;
       return;
     }
-    sink_.Add(value.position, "found ", value.Describe(), "; should be one of ",
+    sink_.Add(value.position, "primary.metric: found ", value.Describe(), "; should be one of ",
               Join(*metrics, ", "));
   };
   const auto contrast = [this](const SourceNode& value) {
     spec_.primary->contrast = value.text;
     spec_.positions["primary.contrast"] = value.position;
   };
-  ReadFields(
-      node, "primary",
-      {{"metric", metric}, {"contrast", contrast}, {"alpha", Real(spec_.primary->alpha, 0, 1)}});
+  ReadFields(node, "primary",
+             {{"metric", metric},
+              {"contrast", contrast},
+              {"alpha", Real("primary.alpha", spec_.primary->alpha, 0, 1)}});
 }
 
 void SpecReader::ReadBudget(const SourceNode& node) {
@@ -305,14 +318,14 @@ void SpecReader::ReadBudget(const SourceNode& node) {
     if (value.IsScalar() && value.text == "unlimited") {
       spec_.budget.preemptions = -1;
     } else {
-      Whole(spec_.budget.preemptions, 0)(value);
+      Whole("budget.preemptions", spec_.budget.preemptions, 0)(value);
     }
   };
   ReadFields(node, "budget",
-             {{"failures", Whole(spec_.budget.failures, 0)},
+             {{"failures", Whole("budget.failures", spec_.budget.failures, 0)},
               {"preemptions", preemptions},
-              {"time", Duration(spec_.budget.time_s)},
-              {"stall", Duration(spec_.budget.stall_s)}});
+              {"time", Duration("budget.time", spec_.budget.time_s)},
+              {"stall", Duration("budget.stall", spec_.budget.stall_s)}});
 }
 
 void SpecReader::ReadResources(const SourceNode& node) {
@@ -321,13 +334,13 @@ void SpecReader::ReadResources(const SourceNode& node) {
     if (bytes) {
       spec_.resources.memory_bytes = *bytes;
     } else {
-      sink_.Add(value.position, "found ", value.Describe(),
+      sink_.Add(value.position, "resources.memory: found ", value.Describe(),
                 "; should be a size such as 2GiB or 512MiB");
     }
   };
   ReadFields(node, "resources",
-             {{"gpus", Whole(spec_.resources.gpus, 0)},
-              {"cpus", Whole(spec_.resources.cpus, 1)},
+             {{"gpus", Whole("resources.gpus", spec_.resources.gpus, 0)},
+              {"cpus", Whole("resources.cpus", spec_.resources.cpus, 1)},
               {"memory", memory}});
 }
 

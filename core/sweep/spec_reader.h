@@ -19,6 +19,9 @@ class SpecReader {
  public:
   SpecReader(SweepSpec& spec, ErrorSink& sink) : spec_(spec), sink_(sink) {}
   void Read(const SourceNode& document);
+  // The part was read without an error (or is not there).
+  bool base_sound() const { return base_sound_; }
+  bool factors_sound() const { return factors_sound_; }
 
  private:
   using Field = std::function<void(const SourceNode&)>;
@@ -39,9 +42,10 @@ class SpecReader {
 
   // Calls the field's function for every member; unknown names are errors.
   void ReadFields(const SourceNode& node, std::string_view part, const Fields& fields);
-  Field Whole(int64_t& out, int64_t min);
-  Field Real(double& out, double min, double max);
-  Field Duration(double& out);
+  // `name` is for messages: "budget.time".
+  Field Whole(std::string_view name, int64_t& out, int64_t min);
+  Field Real(std::string_view name, double& out, double min, double max);
+  Field Duration(std::string_view name, double& out);
   bool ExpectMap(const SourceNode& node, std::string_view part);
   bool ExpectList(const SourceNode& node, std::string_view part);
   // The knob, or an error at `key` and null.
@@ -49,6 +53,8 @@ class SpecReader {
 
   SweepSpec& spec_;
   ErrorSink& sink_;
+  bool base_sound_ = true;
+  bool factors_sound_ = true;
 };
 
 }  // namespace normlab

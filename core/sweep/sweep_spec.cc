@@ -13,6 +13,7 @@
 #include "core/sweep/expansion.h"
 #include "core/sweep/levels.h"
 #include "core/sweep/source_node.h"
+#include "core/sweep/spec_check.h"
 #include "core/sweep/spec_reader.h"
 
 namespace normlab {
@@ -45,13 +46,31 @@ std::optional<SweepSpec> FromSource(const SourceNode& source, std::string_view f
   SweepSpec spec;
   spec.name = std::filesystem::path(filename).stem().string();
   ErrorSink sink(filename, errors);
-  SpecReader(spec, sink).Read(source);
+  SpecReader reader(spec, sink);
+  reader.Read(source);
   SettleSeeds(spec, sink);
-  // What does not even read would only give consequences here.
-  if (errors.empty()) errors = spec.Check(filename);
+  // Only what is no mere consequence of a part that could not be read.
+  if (reader.base_sound() && reader.factors_sound()) CheckDatasetNamed(spec, sink);
+  if (reader.factors_sound()) CheckAgainstFactors(spec, sink);
+  if (errors.empty()) CheckCombinations(spec, sink);
   SortByPlace(errors);
   if (!errors.empty()) return std::nullopt;
   return spec;
+}
+
+// A spec with nothing but the factor, or the seeds, of one override.
+absl::StatusOr<SweepSpec> ReadOverride(const std::string& key, std::string_view values) {
+  json levels = json::array();
+  for (std::string_view value : Split(values, ','))
+    levels.push_back(std::string(StripSpace(value)));
+  const bool seeds = key == "seed" || key == "seed.init" || key == "seed.data";
+  const json document = {{seeds ? "replicates" : "factors", {{key, levels}}}};
+  SweepSpec change;
+  std::vector<SpecError> errors;
+  ErrorSink sink("", errors);
+  SpecReader(change, sink).Read(SourceFromJson(document));
+  if (!errors.empty()) return InvalidArgument("-S: ", errors.front().message);
+  return change;
 }
 
 json ValueToJson(const KnobValue& value) {
@@ -103,33 +122,10 @@ absl::Status SweepSpec::ApplyOverride(std::string_view text) {
     return InvalidArgument("'-S ", text, "': should be key=value or key=value,value");
   }
   const std::string key(StripSpace(text.substr(0, equals)));
-  SourceNode name;
-  name.kind = SourceNode::Kind::kScalar;
-  name.text = key;
-  SourceNode levels;
-  levels.kind = SourceNode::Kind::kList;
-  for (std::string_view part : Split(text.substr(equals + 1), ',')) {
-    SourceNode item;
-    item.kind = SourceNode::Kind::kScalar;
-    item.text = StripSpace(part);
-    levels.items.push_back(std::move(item));
-  }
-  SourceNode entry;
-  entry.kind = SourceNode::Kind::kMap;
-  entry.members.emplace_back(std::move(name), std::move(levels));
-  const bool seeds = key == "seed" || key == "seed.init" || key == "seed.data";
-  SourceNode document;
-  document.kind = SourceNode::Kind::kMap;
-  document.members.emplace_back(SourceFromJson(seeds ? "replicates" : "factors"), std::move(entry));
-
-  SweepSpec change;
-  std::vector<SpecError> errors;
-  ErrorSink sink("", errors);
-  SpecReader(change, sink).Read(document);
-  if (!errors.empty()) return InvalidArgument("-S: ", errors.front().message);
-  if (seeds) {
+  ASSIGN_OR_RETURN(SweepSpec change, ReadOverride(key, text.substr(equals + 1)));
+  if (change.factors.empty()) {
     replicate_key = change.replicate_key;
-    this->seeds = change.seeds;
+    seeds = change.seeds;
     return absl::OkStatus();
   }
   Factor& factor = change.factors.front();

@@ -113,10 +113,9 @@ zip: [[model.layers, train.lr]]
 )");
   const Expansion expansion = Expand(spec);
   EXPECT_EQ(expansion.Summary(), "6 combinations, 6 cells × 1 seed = 6 runs");
-  EXPECT_THAT(Labels(expansion),
-              ElementsAre("layers=2 pre lr=0.003", "layers=2 peri lr=0.003",
-                          "layers=4 pre lr=0.002", "layers=4 peri lr=0.002",
-                          "layers=8 pre lr=0.001", "layers=8 peri lr=0.001"));
+  EXPECT_THAT(Labels(expansion), ElementsAre("layers=2 pre lr=0.003", "layers=2 peri lr=0.003",
+                                             "layers=4 pre lr=0.002", "layers=4 peri lr=0.002",
+                                             "layers=8 pre lr=0.001", "layers=8 peri lr=0.001"));
 }
 
 TEST(Expansion, ACellLivesIfAnyOfItsCombinationsDoes) {
