@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "core/file.h"
 
@@ -14,6 +15,9 @@ class ProcessLock {
  public:
   // AlreadyExists while a living process holds it (its pid is in the message); errors of the disk.
   static absl::StatusOr<ProcessLock> TryTake(const std::string& path);
+
+  // Sends a signal to the process that holds the file locked. NotFound when nobody does.
+  static absl::Status SignalHolder(const std::string& path, int signal);
 
  private:
   explicit ProcessLock(Fd fd) : fd_(std::move(fd)) {}

@@ -1,5 +1,6 @@
 #include "worker/worker.h"
 
+#include <signal.h>
 #include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/spdlog.h>
 #include <unistd.h>
@@ -59,19 +60,25 @@ bool ParentIsGone() {
   return parent != nullptr && absl::SimpleAtoi(parent, &pid) && ::getppid() != pid;
 }
 
-// Waits until no living process has our name. Empty when there is no more reason to wait.
+// Waits until no living process has our name. Empty when there is no more reason to wait. Whoever
+// asks a waiting local worker to end means the older one too: it is a child of a server that was
+// killed, and nobody else is left to tell it.
 absl::StatusOr<std::optional<ProcessLock>> WaitForName(const std::string& path, bool local,
                                                        const std::atomic<int>& stops, Wake& wake) {
   bool said = false;
-  for (;;) {
+  for (int passed_on = 0;;) {
     auto lock = ProcessLock::TryTake(path);
+    if (lock.ok() && stops > 0) return std::optional<ProcessLock>();
     if (lock.ok()) return std::optional<ProcessLock>(*std::move(lock));
     if (!absl::IsAlreadyExists(lock.status())) return lock.status();
     if (!std::exchange(said, true)) {
       spdlog::info("waiting for an older worker to end: {}", std::string(lock.status().message()));
     }
     wake.WaitFor(kLockPause);
-    if (stops > 0 || (local && ParentIsGone())) return std::optional<ProcessLock>();
+    if (local ? ParentIsGone() : stops > 0) return std::optional<ProcessLock>();
+    for (; passed_on < stops; ++passed_on) {
+      ProcessLock::SignalHolder(path, SIGTERM).IgnoreError();  // it may just have ended
+    }
   }
 }
 

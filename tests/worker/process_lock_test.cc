@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include <optional>
@@ -22,6 +23,20 @@ TEST(ProcessLockTest, OneHolderAtATimeAndItsPidIsTold) {
               ::testing::EndsWith("process " + std::to_string(::getpid())));
   held.reset();
   EXPECT_TRUE(ProcessLock::TryTake(dir.File("LOCK")).ok());
+}
+
+TEST(ProcessLockTest, SignalsOnlyALivingHolder) {
+  TempDir dir;
+  CHECK_OK(WriteFileDurably(dir.File("LOCK"), std::to_string(::getpid())));  // left behind
+  EXPECT_EQ(ProcessLock::SignalHolder(dir.File("LOCK"), SIGKILL).code(),
+            absl::StatusCode::kNotFound);
+  const auto lock = ProcessLock::TryTake(dir.File("LOCK"));
+  ASSERT_TRUE(lock.ok());
+  static volatile sig_atomic_t signals = 0;
+  const auto before = ::signal(SIGUSR2, [](int) { signals = signals + 1; });
+  EXPECT_TRUE(ProcessLock::SignalHolder(dir.File("LOCK"), SIGUSR2).ok());
+  ::signal(SIGUSR2, before);
+  EXPECT_EQ(signals, 1);
 }
 
 }  // namespace
