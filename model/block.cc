@@ -96,14 +96,18 @@ at::Tensor UpdateStream(const SublayerContext& context, const SublayerSpec& subl
                         const SublayerParams& params, const at::Tensor& x, const at::Tensor& out) {
   const ModelSpec& spec = *context.spec;
   if (sublayer.combine == Combine::kSphere) {
-    return SphereStep(spec, sublayer.angle, x, out, params.angle_scale, params.angle_bias);
+    const SphereParams sphere = {params.angle_scale, params.angle_bias, context.zero_rows};
+    return SphereStep(spec, sublayer.angle, sphere, x, out);
   }
-  at::Tensor u = out;
-  if (sublayer.combine == Combine::kOrthogonal) u = OrthogonalPart(x, u.to(x.scalar_type()));
-  if (params.scale.defined()) u = u * params.scale;
-  const at::Tensor sum =
-      AddBranch(spec, x, u, sublayer.a, sublayer.BranchFactor(context.step));
-  return sublayer.norm_post ? Normalise(spec, params.norm_post, sum) : sum;
+  JoinSpec join;
+  join.a = sublayer.a;
+  join.b = sublayer.BranchFactor(context.step);
+  join.scale = params.scale;
+  if (sublayer.norm_post) join.post = &params.norm_post;
+  if (sublayer.combine == Combine::kOrthogonal) {
+    return JoinBranch(spec, join, x, OrthogonalPart(x, out.to(x.scalar_type())));
+  }
+  return JoinBranch(spec, join, x, out);
 }
 
 }  // namespace normlab::model

@@ -36,7 +36,8 @@ struct SublayerContext {
   const ModelSpec* spec = nullptr;
   const RotaryTables* rotary = nullptr;  // null with learned positions
   AttentionPath attention = AttentionPath::kFused;
-  int64_t step = 1;  // training step, for placements whose b moves
+  int64_t step = 1;      // training step, for placements whose b moves
+  at::Tensor zero_rows;  // int64 [1]: rows without a direction are counted into it; or undefined
 };
 
 // Looks the sublayer's parameters up by name, once.

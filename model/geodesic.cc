@@ -37,7 +37,7 @@ struct Series {
   }
 };
 
-// The retraction as functions of q: y = C·x + S·w with w = kû-scaled branch, and their derivatives.
+// A retraction as functions of q: y = C·x + S·w with w = αs·u, and their derivatives by q.
 struct Functor {
   Tensor c, s, dc, ds;
 };
@@ -233,15 +233,24 @@ Coefficients MakeCoefficients(const AngleSpec& angle, const RowStats& row, const
   return out;
 }
 
+// Autograd wants every input defined: an empty tensor stands for an absent one.
+Tensor OrEmpty(const Tensor& tensor, const Tensor& like) {
+  return tensor.defined() ? tensor : at::empty({0}, like.options().requires_grad(false));
+}
+Tensor OrAbsent(const Tensor& tensor) { return tensor.numel() > 0 ? tensor : Tensor(); }
+
 class GeodesicFunction : public torch::autograd::Function<GeodesicFunction> {
  public:
-  static Tensor forward(AutogradContext* ctx, const Tensor& x, const Tensor& v, const Tensor& scale,
-                        const Tensor& bias, const AngleSpec& angle) {
+  static Tensor forward(AutogradContext* ctx, const Tensor& x, const Tensor& v,
+                        const Tensor& scale_or_empty, const Tensor& bias_or_empty,
+                        const AngleSpec& angle) {
+    const Tensor scale = OrAbsent(scale_or_empty);
+    const Tensor bias = OrAbsent(bias_or_empty);
     const Tensor rows = x.reshape({-1, x.size(-1)});
     const Tensor branch = v.reshape({-1, x.size(-1)}).to(x.scalar_type());
     const RowStats row = MakeStats(rows, branch);
     const Coefficients k = MakeCoefficients(angle, row, branch, scale, bias);
-    ctx->save_for_backward({x, v, scale, bias});
+    ctx->save_for_backward({x, v, scale_or_empty, bias_or_empty});
     ctx->saved_data["alpha"] = angle.alpha;
     ctx->saved_data["clamp"] = angle.clamp;
     ctx->saved_data["retraction"] = static_cast<int64_t>(angle.retraction);
@@ -254,7 +263,8 @@ class GeodesicFunction : public torch::autograd::Function<GeodesicFunction> {
   //   dv = W·(g − γx) + (2G/R²)·u        dx = C·g − Wγ·u − (2pG/R²)·x − β·dv
   static variable_list backward(AutogradContext* ctx, variable_list upstream) {
     const variable_list saved = ctx->get_saved_variables();
-    const Tensor &x = saved[0], &v = saved[1], &scale = saved[2], &bias = saved[3];
+    const Tensor &x = saved[0], &v = saved[1];
+    const Tensor scale = OrAbsent(saved[2]), bias = OrAbsent(saved[3]);
     AngleSpec angle;
     angle.alpha = ctx->saved_data["alpha"].toDouble();
     angle.clamp = ctx->saved_data["clamp"].toDouble();
@@ -286,7 +296,7 @@ class GeodesicFunction : public torch::autograd::Function<GeodesicFunction> {
 
 at::Tensor ComposedGeodesic(const AngleSpec& angle, const at::Tensor& x, const at::Tensor& v,
                             const at::Tensor& scale, const at::Tensor& bias) {
-  return GeodesicFunction::apply(x, v, scale, bias, angle);
+  return GeodesicFunction::apply(x, v, OrEmpty(scale, x), OrEmpty(bias, x), angle);
 }
 
 at::Tensor RawAngle(const AngleSpec& angle, const at::Tensor& x, const at::Tensor& v,

@@ -2,7 +2,10 @@
 
 #include <c10/util/Exception.h>
 
+#include <unistd.h>
+
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <exception>
 #include <new>
@@ -12,6 +15,7 @@
 #include "absl/status/statusor.h"
 #include "core/outcome.h"
 #include "core/version.h"
+#include "model/hello_command.h"
 #include "model/run_command.h"
 #include "model/stop_signal.h"
 #include "model/tensor_commands.h"
@@ -33,9 +37,12 @@ constexpr char kHelp[] =
     "  normlab-trainer step --config run.json --weights w.safetensors --tokens t.bin\n"
     "                       --out o.safetensors [--step N]\n"
     "      loss, logits, hidden states and gradients of one step, without an update\n"
+    "  normlab-trainer hello\n"
+    "      one line of JSON: build, trainer_math, torch, instruction set, cuda\n"
     "  normlab-trainer --version | --help\n"
     "\n"
     "run.json holds any of the knobs that `normlab config` lists: {\"norm\": {\"placement\": \"geo\"}}.\n"
+    "--composed-norms (run, step) takes the reference path of norms and residuals, for comparison.\n"
     "--data is a data folder, or the folder of one data set; default $NORMLAB_DATA.\n"
     "SIGTERM, SIGUSR1 and Ctrl-C write a checkpoint and end the run.\n"
     "\n"
@@ -48,6 +55,7 @@ absl::StatusOr<TrainerExit> Dispatch(const std::string& verb,
     if (!status.ok()) return status;
     return TrainerExit::kDone;
   };
+  if (verb == "hello") return done(HelloCommand());
   if (verb == "run") return RunCommand(arguments);
   if (verb == "init") return done(InitCommand(arguments));
   if (verb == "step") return done(StepCommand(arguments));
@@ -79,7 +87,16 @@ bool IsDeviceLost(const c10::Error& error) {
   return std::strstr(error.what(), "CUDA error") != nullptr;
 }
 
-int Main(const std::vector<std::string>& arguments) {
+// Threads that wait must not spin: with one busy neighbour a spinning pool takes ten times as long.
+// OpenMP reads this before main, so that the only way to set it is to start again; a worker sets it
+// for its trainers and saves them the second start.
+void WaitPassively(char** argv) {
+  if (std::getenv("OMP_WAIT_POLICY") != nullptr || std::getenv("GOMP_SPINCOUNT") != nullptr) return;
+  setenv("OMP_WAIT_POLICY", "passive", 1);
+  execv("/proc/self/exe", argv);
+}
+
+int Main(const std::vector<std::string>& arguments, char** argv) {
   const std::string verb = arguments.empty() ? "--help" : arguments[0];
   if (verb == "--help" || verb == "help" ||
       (arguments.size() > 1 && arguments.back() == "--help")) {
@@ -90,6 +107,7 @@ int Main(const std::vector<std::string>& arguments) {
     std::printf("normlab-trainer %s\n", kVersion);
     return 0;
   }
+  if (verb == "run" || verb == "step") WaitPassively(argv);
   InstallStopSignals();
   try {
     const absl::StatusOr<TrainerExit> exit =
@@ -101,7 +119,7 @@ int Main(const std::vector<std::string>& arguments) {
     std::fputs("normlab-trainer: out of memory\n", stderr);
     return static_cast<int>(TrainerExit::kOutOfMemory);
   } catch (const c10::Error& error) {
-    std::fprintf(stderr, "normlab-trainer: %s\n", error.what());
+    std::fprintf(stderr, "normlab-trainer: %s\n", error.what_without_backtrace());
     if (IsOutOfMemory(error)) return static_cast<int>(TrainerExit::kOutOfMemory);
     if (IsDeviceLost(error)) return static_cast<int>(TrainerExit::kDeviceLost);
     return 1;
@@ -112,5 +130,5 @@ int Main(const std::vector<std::string>& arguments) {
 }  // namespace normlab::model
 
 int main(int argc, char** argv) {
-  return normlab::model::Main({argv + 1, argv + argc});
+  return normlab::model::Main({argv + 1, argv + argc}, argv);
 }

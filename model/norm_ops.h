@@ -21,13 +21,26 @@ struct NormParams {
 // N(x): LayerNorm or RMSNorm with the run's options.
 at::Tensor Normalise(const ModelSpec& spec, const NormParams& params, const at::Tensor& x);
 
-// a·x + b·u.
-at::Tensor AddBranch(const ModelSpec& spec, const at::Tensor& x, const at::Tensor& u, double a,
-                     double b);
+// How a branch u joins the stream x without leaving the plane: a·x + b·scale·u, then the post norm
+// where there is one.
+struct JoinSpec {
+  double a = 1;
+  double b = 1;
+  at::Tensor scale;                  // [1], [d] or undefined
+  const NormParams* post = nullptr;  // null: no norm afterwards
+};
+at::Tensor JoinBranch(const ModelSpec& spec, const JoinSpec& join, const at::Tensor& x,
+                      const at::Tensor& u);
 
-// The geodesic step from x along the branch v. `scale` and `bias` are [1], or undefined.
-at::Tensor SphereStep(const ModelSpec& spec, const AngleSpec& angle, const at::Tensor& x,
-                      const at::Tensor& v, const at::Tensor& scale, const at::Tensor& bias);
+// The learned parts of an angle, [1] each, or undefined; and where to count rows with x = 0: an
+// int64 [1] that is added to, or undefined.
+struct SphereParams {
+  at::Tensor scale, bias, zero_rows;
+};
+
+// The geodesic step from x along the branch v.
+at::Tensor SphereStep(const ModelSpec& spec, const AngleSpec& angle, const SphereParams& params,
+                      const at::Tensor& x, const at::Tensor& v);
 
 }  // namespace normlab::model
 

@@ -130,6 +130,7 @@ absl::StatusOr<TrainerExit> RunCommand(const std::vector<std::string>& arguments
                                               {"out"},
                                               {"data"},
                                               {"threads"},
+                                              {"composed-norms", false, /*is_switch=*/true},
                                               {"resume", false, /*is_switch=*/true}}));
   if (options.Has("frames") == options.Has("out")) {
     return absl::InvalidArgumentError("one of --frames FD and --out DIR is needed");
@@ -146,6 +147,7 @@ absl::StatusOr<TrainerExit> RunCommand(const std::vector<std::string>& arguments
   }
   ASSIGN_OR_RETURN(const int64_t threads, options.Int("threads", setup.threads));
   setup.threads = static_cast<int>(std::max<int64_t>(threads, 1));
+  setup.composed_norms = options.Has("composed-norms");
   SetUpCompute(setup.threads, setup.config.Bool("train.deterministic"));
   if (options.Has("out")) return RunForPeople(std::move(setup), options);
   ASSIGN_OR_RETURN(const int64_t fd, options.Int("frames", -1));

@@ -74,10 +74,13 @@ absl::Status StepCommand(const std::vector<std::string>& arguments) {
                                                                      {"weights", true},
                                                                      {"tokens", true},
                                                                      {"out", true},
-                                                                     {"step"}}));
+                                                                     {"step"},
+                                                                     {"composed-norms", false,
+                                                                      /*is_switch=*/true}}));
   ASSIGN_OR_RETURN(const RunConfig config, ReadConfig(options.Text("config")));
   SetUp(config);
-  const ModelSpec spec = MakeModelSpec(config, 0);
+  ModelSpec spec = MakeModelSpec(config, 0);
+  spec.composed_norms = options.Has("composed-norms");
   Parameters parameters(spec);
   RETURN_IF_ERROR(LoadParameters(options.Text("weights"), parameters));
   ASSIGN_OR_RETURN(const TokenSource source,

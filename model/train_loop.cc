@@ -35,7 +35,8 @@ Schedule MakeSchedule(const RunConfig& config) {
     if (name == config.Text("train.schedule")) schedule.kind = kind;
   }
   schedule.lr = config.Real("train.lr");
-  schedule.warmup = config.Int("train.warmup");
+  // A constant schedule does not warm up, so that the knob is no part of its identity.
+  schedule.warmup = config.Applies("train.warmup") ? config.Int("train.warmup") : 0;
   schedule.steps = config.Int("train.steps");
   schedule.min_lr_ratio = config.Real("train.min_lr_ratio");
   return schedule;
@@ -66,7 +67,8 @@ absl::StatusOr<std::unique_ptr<TrainLoop>> TrainLoop::Create(const TrainSetup& s
                      "…, and this run was submitted for ", setup.dataset_sha256.substr(0, 12),
                      "…"));
   }
-  const ModelSpec spec = MakeModelSpec(setup.config, meta.vocab);
+  ModelSpec spec = MakeModelSpec(setup.config, meta.vocab);
+  spec.composed_norms = setup.composed_norms;
   RETURN_IF_ERROR(CheckForTraining(setup.data_dir, meta, spec.seq_len));
   const auto open = [&](const char* file) {
     return TokenSource::Open(JoinPath(setup.data_dir, file), spec.seq_len, spec.vocab);
@@ -99,6 +101,7 @@ TrainLoop::TrainLoop(const TrainSetup& setup, const ModelSpec& spec, TokenSource
   origin_ = {setup.config.Identity(dataset_sha256), DumpStrict(setup.config.ToJson()),
              InstructionSet(), setup.threads};
   InitialiseParameters(spec, parameters_);
+  zero_rows_ = at::zeros({1}, at::kLong);
 }
 
 absl::Status TrainLoop::Resume() {
@@ -156,6 +159,7 @@ absl::StatusOr<TrainerExit> TrainLoop::Run(const std::function<bool()>& stop_req
   for (int64_t step = start_step_ + 1; step <= steps_; ++step) {
     ASSIGN_OR_RETURN(const StepResult result, Step(step));
     RETURN_IF_ERROR(RecordStep(step, result));
+    RETURN_IF_ERROR(ReportZeroRows(step));
     if (stop_rule_.has_value()) {
       RETURN_IF_ERROR(
           sink_.Write(EventRecord{step, "stopped", DumpStrict({{"rule", *stop_rule_}})}));
@@ -194,6 +198,7 @@ absl::StatusOr<double> TrainLoop::AccumulateGradients(int64_t step) {
   parameters_.ZeroGrads();
   ForwardOptions forward;
   forward.step = step;
+  forward.zero_rows = zero_rows_;
   double loss_sum = 0;
   for (int64_t first = 0; first < batch_; first += micro_batch_) {
     const int64_t last = std::min(first + micro_batch_, batch_);
@@ -231,6 +236,14 @@ absl::Status TrainLoop::ReportNonfinite(int64_t step, const StepResult& result) 
                        {"grad_norm", NumberOrMarker(result.grad_norm)},
                        {"first_bad_gradient", FirstBadGradient(parameters_)}};
   return sink_.Write(EventRecord{step, "nonfinite", DumpStrict(detail)});
+}
+
+// A row of zeros has no direction to turn from: the stream passes it on, and we say so, once a step.
+absl::Status TrainLoop::ReportZeroRows(int64_t step) {
+  const int64_t rows = zero_rows_.item<int64_t>();
+  if (rows == 0) return absl::OkStatus();
+  zero_rows_.zero_();
+  return sink_.Write(EventRecord{step, "zero_rows", DumpStrict({{"rows", rows}})});
 }
 
 absl::Status TrainLoop::EvaluateAt(int64_t step) {

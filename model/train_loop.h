@@ -34,6 +34,7 @@ struct TrainSetup {
   std::vector<std::string> resume_from;     // checkpoints to try in this order; empty: from scratch
   int threads = 1;
   std::string device = "cpu";
+  bool composed_norms = false;              // the reference path of norm_ops.h
 };
 
 class TrainLoop {
@@ -64,6 +65,7 @@ class TrainLoop {
   absl::StatusOr<double> AccumulateGradients(int64_t step);
   absl::Status RecordStep(int64_t step, const StepResult& result);
   absl::Status ReportNonfinite(int64_t step, const StepResult& result);
+  absl::Status ReportZeroRows(int64_t step);
   absl::Status EvaluateAt(int64_t step);
   // How many sequences of val.bin every evaluation reads.
   int64_t EvaluationSequences() const;
@@ -80,6 +82,7 @@ class TrainLoop {
   AdamW optimizer_;
   Transformer model_;
   CheckpointOrigin origin_;
+  at::Tensor zero_rows_;  // int64 [1], of the current step
   TrainingState state_;
   StopWatch watch_;
   std::optional<std::string> stop_rule_;

@@ -22,7 +22,8 @@ Transformer::Transformer(const ModelSpec& spec, const Parameters& parameters) : 
 }
 
 SublayerContext Transformer::Context(const ForwardOptions& options) const {
-  return {&spec_, rotary_.cos.defined() ? &rotary_ : nullptr, options.attention, options.step};
+  return {&spec_, rotary_.cos.defined() ? &rotary_ : nullptr, options.attention, options.step,
+          options.zero_rows};
 }
 
 at::Tensor Transformer::Embed(const at::Tensor& tokens) const {
