@@ -45,6 +45,11 @@ struct AttemptNews {
   std::variant<HelloNews, CheckpointNews, ProgressNews, ExitNews> what;
 };
 
+// What an exit record means. `reason` is what the worker says ended it; empty: by itself.
+FailureKind FailureOf(int exit_code, int signal, const std::string& reason);
+// The worker could not start it there; the trainer itself never refused its config.
+bool IsSetupFailure(int exit_code, const std::string& reason);
+
 }  // namespace normlab::server
 
 #endif  // NORMLAB_SERVER_SCHEDULER_ATTEMPT_NEWS_H_

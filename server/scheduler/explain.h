@@ -40,12 +40,19 @@ struct RunFacts {
 // Why this worker can never run something of this demand: "has no GPU". Empty: it can.
 std::string WhyUnfit(const Demand& demand, const WorkerFacts& worker, int trainer_math);
 
+// Whether a worker with all slots free has room for it.
+bool FitsResources(const Demand& demand, const WorkerResources& resources);
+
 // Whether a worker could run something of this demand if all its slots were free.
 bool CanEverRun(const Demand& demand, const WorkerFacts& worker, int trainer_math);
 
 // "needs 2 GPUs; no connected worker has 2". Empty when some connected worker can run it.
 std::string WhyNowhere(const Demand& demand, const std::vector<WorkerFacts>& workers,
                        int trainer_math);
+
+// The same for a whole sweep: "needs 2 GPUs per run; no connected worker has 2".
+std::string DemandWarning(const Demand& demand, const std::vector<WorkerFacts>& workers,
+                          int trainer_math);
 
 // One sentence: why the run is where it is.
 std::string ExplainRun(const RunFacts& run, const std::vector<WorkerFacts>& workers,
