@@ -55,14 +55,15 @@ HttpReply MakeSafely(const std::function<HttpReply()>& make) {
 }
 
 // Runs `make` in the pool; the coroutine goes on in its own thread.
-asio::awaitable<HttpReply> MakeInPool(ConnectionContext& context, std::function<HttpReply()> make) {
+asio::awaitable<HttpReply> MakeInPool(ConnectionContext& context,
+                                      const std::function<HttpReply()>& make) {
   if (context.deferred >= kMaxDeferred) {
     co_return ErrorReply(absl::UnavailableError("too many requests at a time"), "try again");
   }
   ++context.deferred;
-  auto begin = [&context, &make](auto handler) {
+  const auto begin = [&context, &make](auto handler) {
     auto shared = std::make_shared<decltype(handler)>(std::move(handler));
-    asio::post(context.pool, [&context, make = std::move(make), shared] {
+    asio::post(context.pool, [&context, make, shared] {
       auto reply = std::make_shared<HttpReply>(MakeSafely(make));
       asio::post(context.io, [shared, reply] { std::move (*shared)(std::move(*reply)); });
     });
@@ -73,6 +74,8 @@ asio::awaitable<HttpReply> MakeInPool(ConnectionContext& context, std::function<
   co_return reply;
 }
 
+// GCC 12 destroys temporaries twice when they share an expression with a co_await (in a condition,
+// or as an argument by value), so every co_await here stands in a statement of its own.
 class Connection {
  public:
   Connection(asio::ip::tcp::socket socket, ConnectionContext& context)
@@ -82,8 +85,8 @@ class Connection {
   ~Connection() { context_.closers.erase(place_); }
 
   asio::awaitable<void> Run() {
-    while (co_await Next()) {
-    }
+    bool go_on = true;
+    while (go_on) go_on = co_await Next();
     error_code ignored;
     stream_.socket().shutdown(asio::ip::tcp::socket::shutdown_send, ignored);
   }
@@ -103,7 +106,10 @@ class Connection {
     stream_.expires_after(kReadTimeout);
     co_await http::async_read(stream_, buffer_, parser,
                               asio::redirect_error(asio::use_awaitable, error));
-    if (error) co_return co_await Refuse(error);
+    if (error) {
+      const bool go_on = co_await Refuse(error);
+      co_return go_on;
+    }
     const bool keep_alive = parser.get().keep_alive();
     const HttpRequest request = ToPlain(parser.get());
     const absl::Time arrived = context_.clock.MonotonicNow();
@@ -112,11 +118,15 @@ class Connection {
       co_await Stream(request.method == "HEAD");
       co_return false;
     }
-    HttpReply reply = std::holds_alternative<HttpReply>(answer)
-                          ? std::get<HttpReply>(std::move(answer))
-                          : co_await MakeInPool(context_, std::get<Site::Deferred>(answer).make);
+    HttpReply reply;
+    if (auto* const made = std::get_if<HttpReply>(&answer)) {
+      reply = std::move(*made);
+    } else {
+      reply = co_await MakeInPool(context_, std::get<Site::Deferred>(answer).make);
+    }
     context_.metrics.OnReply(reply.status, context_.clock.MonotonicNow() - arrived);
-    co_return co_await Send(std::move(reply), request.method == "HEAD", keep_alive);
+    const bool go_on = co_await Send(reply, request.method == "HEAD", keep_alive);
+    co_return go_on;
   }
 
   // What could not be read as a request gets a reason when the other side is still there.
@@ -133,10 +143,11 @@ class Connection {
     HttpReply reply = ErrorReply(InvalidArgument("bad request: ", error.message()));
     reply.status = status;
     context_.metrics.OnReply(status, absl::ZeroDuration());
-    co_return co_await Send(std::move(reply), false, false);
+    const bool go_on = co_await Send(reply, false, false);
+    co_return go_on;
   }
 
-  asio::awaitable<bool> Send(HttpReply reply, bool head, bool keep_alive) {
+  asio::awaitable<bool> Send(HttpReply& reply, bool head, bool keep_alive) {
     Site::AddCommonHeaders(reply);
     http::response<http::string_body> message(static_cast<http::status>(reply.status), 11);
     if (!reply.content_type.empty()) message.set(http::field::content_type, reply.content_type);
@@ -166,7 +177,9 @@ class Connection {
         "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n";
     for (const auto& [name, value] : reply.headers) text += Cat(name, ": ", value, "\r\n");
     text += "\r\n";
-    if (!co_await SendText(head ? text : text + "retry: 1000\n\n") || head) co_return;
+    if (!head) text += "retry: 1000\n\n";
+    const bool sent = co_await SendText(text);
+    if (!sent || head) co_return;
     LiveHub::Subscriber mailbox(context_.io);
     const Subscription subscription(context_, mailbox);
     while (!mailbox.closed) {
@@ -178,7 +191,8 @@ class Connection {
       if (mailbox.closed) break;
       const std::string event = mailbox.pending.empty() ? ": \n\n" : mailbox.pending.ToEvent();
       mailbox.pending = {};
-      if (!co_await SendText(event)) break;
+      const bool still_there = co_await SendText(event);
+      if (!still_there) break;
     }
   }
 

@@ -185,6 +185,11 @@ void AddInterval(const std::optional<Interval>& interval, json& object) {
   object["ci_high"] = interval ? NumberOrMarker(interval->high) : json();
 }
 
+json IntervalObject(const std::optional<Interval>& interval) {
+  if (!interval) return nullptr;
+  return {{"low", interval->low}, {"high", interval->high}, {"method", "wilson"}};
+}
+
 json DifferenceObject(const std::optional<Difference>& difference) {
   if (!difference) return nullptr;
   json object = {{"mean", OrNull(difference->summary.mean)},
@@ -192,12 +197,6 @@ json DifferenceObject(const std::optional<Difference>& difference) {
                  {"n_pairs", difference->summary.n},
                  {"p_signflip", OrNull(difference->p_signflip)}};
   AddInterval(difference->summary.mean_interval, object);
-  return object;
-}
-
-json DivergedObject(const Arm& arm) {
-  json object = {{"k", arm.diverged}, {"n", arm.judged}, {"censored", arm.censored}};
-  AddInterval(arm.diverged_interval, object);
   return object;
 }
 
@@ -217,7 +216,9 @@ json ArmObject(const Arm& arm) {
                  {"min", OrNull(arm.value.min)},
                  {"max", OrNull(arm.value.max)},
                  {"diff", DifferenceObject(arm.difference)},
-                 {"diverged", DivergedObject(arm)},
+                 {"diverged", {{"k", arm.diverged}, {"n", arm.judged}}},
+                 {"censored", arm.censored},
+                 {"diverged_interval", IntervalObject(arm.diverged_interval)},
                  {"growth", GrowthObject(arm.growth)},
                  {"tokens_per_s", OrNull(arm.tokens_per_s)}};
   AddInterval(arm.value.mean_interval, object);

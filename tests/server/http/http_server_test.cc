@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "core/check.h"
 #include "core/json.h"
 #include "core/random.h"
 #include "core/strings.h"
