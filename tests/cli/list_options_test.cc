@@ -12,13 +12,17 @@ namespace {
 
 using nlohmann::json;
 
+json Row(const std::string& id, const json& loss, const std::string& placement) {
+  return {{"id", id},
+          {"val_loss", loss},
+          {"norm.placement", placement},
+          {"norm.kind", "rmsnorm"},
+          {"factors", json::object()}};
+}
+
 json Rows() {
-  return json::parse(R"([
-      {"id": "r1", "val_loss": 2.5, "norm.placement": "pre", "norm.kind": "rmsnorm", "factors": {}},
-      {"id": "r2", "val_loss": "nan", "norm.placement": "geo", "norm.kind": "rmsnorm", "factors": {}},
-      {"id": "r3", "val_loss": null, "norm.placement": "geo", "norm.kind": "rmsnorm", "factors": {}},
-      {"id": "r4", "val_loss": 2.25, "norm.placement": "geo", "norm.kind": "rmsnorm", "factors": {}},
-      {"id": "r5", "val_loss": "inf", "norm.placement": "post", "norm.kind": "rmsnorm", "factors": {}}])");
+  return json::array({Row("r1", 2.5, "pre"), Row("r2", "nan", "geo"), Row("r3", nullptr, "geo"),
+                      Row("r4", 2.25, "geo"), Row("r5", "inf", "post")});
 }
 
 std::vector<Column> Columns() {

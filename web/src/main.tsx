@@ -8,6 +8,8 @@ import { SweepsPage } from "./pages/sweeps";
 import { parseRoute, type Route } from "./ui/route";
 import { applyTheme, currentTheme, type Theme } from "./ui/theme";
 import "./style.css";
+import "./ui/parts.css";
+import "./chart/figure.css";
 
 const live = new Live(new EventSource("/api/v1/live"));
 
