@@ -34,10 +34,10 @@ struct DivergedSoftParams {
 };
 
 struct DivergedSoftInput {
-  std::vector<double> train_loss;  // of every step, in order
-  std::optional<double> final_val_loss;
-  std::optional<double>
-      unigram_entropy;  // of the validation set, nats; compared after warm-up only
+  std::vector<double> train_loss = {};  // of every step, in order
+  std::optional<double> final_val_loss = {};
+  // Of the validation set, nats; compared after warm-up only.
+  std::optional<double> unigram_entropy = {};
   bool warmup_over = true;
 };
 
