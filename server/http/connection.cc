@@ -171,6 +171,9 @@ class Connection {
   // Server-sent events until the reader is gone: what changed, and now and then a comment, so that
   // both ends notice a dead connection.
   asio::awaitable<void> Stream(bool head) {
+    // In the hub before the head goes out: whoever has read the head misses nothing from then on.
+    LiveHub::Subscriber mailbox(context_.io);
+    const Subscription subscription(context_, mailbox);
     HttpReply reply;
     Site::AddCommonHeaders(reply);
     std::string text =
@@ -180,8 +183,6 @@ class Connection {
     if (!head) text += "retry: 1000\n\n";
     const bool sent = co_await SendText(text);
     if (!sent || head) co_return;
-    LiveHub::Subscriber mailbox(context_.io);
-    const Subscription subscription(context_, mailbox);
     while (!mailbox.closed) {
       if (mailbox.pending.empty()) {
         mailbox.wake.expires_after(absl::ToChronoNanoseconds(context_.heartbeat));
