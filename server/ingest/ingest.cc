@@ -1,12 +1,11 @@
 #include "server/ingest/ingest.h"
 
-#include <algorithm>
-#include <deque>
 #include <map>
 #include <optional>
 #include <utility>
 
 #include "core/mutex.h"
+#include "core/record.h"
 #include "core/status.h"
 #include "core/strings.h"
 #include "server/ingest/log_intake.h"
@@ -15,45 +14,143 @@
 namespace normlab::server {
 namespace {
 
-// Requests that go into one commit at most, so that nobody waits for ever.
-constexpr size_t kMaxBatch = 256;
+// A call that waits for its records to be on disk.
+struct Pending {
+  AppendRequest request;
+  std::vector<Record> records;
+  absl::StatusOr<uint64_t> answer = absl::UnknownError("not committed yet");
+  bool done = false;
+};
+
+absl::StatusOr<std::vector<Record>> Decode(const AppendRequest& request) {
+  std::vector<Record> records;
+  records.reserve(request.records.size());
+  for (size_t i = 0; i < request.records.size(); ++i) {
+    absl::StatusOr<Record> record = DecodeRecord(request.records[i]);
+    if (!record.ok()) {
+      return AddContext(record.status(),
+                        Cat("record ", request.first_seq + i, " of ", ToString(request.run),
+                            " attempt ", request.attempt.value()));
+    }
+    records.push_back(*std::move(record));
+  }
+  return records;
+}
 
 }  // namespace
 
-// Whoever finds no commit under way becomes the leader: takes what has queued up, commits it in one
-// transaction and wakes the others. So one slow disk serves many logs with one sync.
+// Group commit: the first caller that finds nobody committing commits for all who wait, again and
+// again until none is left; the others sleep until their answer is there.
 class Ingest::Impl {
  public:
   Impl(MetricStore& store, Clock& clock, IngestListeners listeners)
       : store_(store), clock_(clock), listeners_(std::move(listeners)) {}
 
-  absl::StatusOr<uint64_t> Append(AppendRequest request);
+  absl::StatusOr<uint64_t> Append(AppendRequest request) {
+    Pending mine;
+    // Outside the lock, and before anything is taken: one bad batch must not harm its neighbours.
+    ASSIGN_OR_RETURN(mine.records, Decode(request));
+    mine.request = std::move(request);
+    MutexLock lock(mu_);
+    waiting_.push_back(&mine);
+    while (!mine.done) {
+      if (committing_) {
+        answered_.Wait(mu_);
+        continue;
+      }
+      committing_ = true;
+      std::vector<Pending*> batch = std::exchange(waiting_, {});
+      mu_.Unlock();
+      CommitBatch(batch);
+      mu_.Lock();
+      committing_ = false;
+      for (Pending* pending : batch) pending->done = true;
+      answered_.NotifyAll();
+    }
+    return mine.answer;
+  }
 
  private:
-  struct Pending {
-    AppendRequest request;
-    std::vector<Record> records;
-    std::optional<absl::StatusOr<uint64_t>> answer;
-  };
-  using Batch = std::vector<Pending*>;
+  using LogKey = std::pair<RunId, AttemptNumber>;
 
-  // Only by the leader, so that what follows needs no lock.
-  void Process(const Batch& batch);
-  absl::Status TakeIn(Pending& pending);
-  absl::Status CommitAll(const std::set<LeaseToken>& touched);
+  // Only the committing caller is in here: logs_ and broken_ need no lock of their own.
+  void CommitBatch(const std::vector<Pending*>& batch) NO_THREAD_SAFETY_ANALYSIS {
+    std::map<LogKey, LogIntake*> touched;
+    for (Pending* pending : batch) {
+      pending->answer = broken_.ok() ? Take(*pending, touched) : broken_;
+    }
+    const absl::Status status = broken_.ok() ? Commit(touched) : broken_;
+    if (status.ok()) return;
+    for (Pending* pending : batch) {
+      if (pending->answer.ok()) pending->answer = status;
+    }
+  }
+
+  absl::StatusOr<uint64_t> Take(Pending& pending,
+                                std::map<LogKey, LogIntake*>& touched) NO_THREAD_SAFETY_ANALYSIS {
+    const AppendRequest& request = pending.request;
+    const LogKey key{request.run, request.attempt};
+    Log& log = logs_[key];
+    if (log.intake == nullptr || log.token != request.token) {
+      absl::StatusOr<std::unique_ptr<LogIntake>> intake =
+          LogIntake::Open(store_, request.token, request.run, request.attempt);
+      if (!intake.ok()) {
+        if (log.intake == nullptr) logs_.erase(key);
+        return intake.status();
+      }
+      log = {request.token, *std::move(intake)};
+    }
+    const absl::Status taken = log.intake->Take(request.first_seq, std::move(pending.records));
+    // Half of the batch is in memory, and the store cannot be read: nothing can be trusted now.
+    if (!taken.ok()) return Break(taken);
+    touched[key] = log.intake.get();
+    return log.intake->acked_seq();
+  }
+
+  absl::Status Commit(const std::map<LogKey, LogIntake*>& touched) NO_THREAD_SAFETY_ANALYSIS {
+    std::vector<LogUpdate> updates;
+    std::vector<AttemptNews> news;
+    std::set<RunId> runs;
+    for (const auto& [key, intake] : touched) {
+      std::optional<LogUpdate> update = intake->Harvest();
+      if (!update.has_value()) continue;
+      updates.push_back(*std::move(update));
+      runs.insert(key.first);
+      for (AttemptNews& item : intake->TakeNews()) news.push_back(std::move(item));
+    }
+    if (updates.empty()) return absl::OkStatus();
+    absl::StatusOr<std::set<SweepId>> sweeps = store_.Commit(updates, clock_.Now());
+    if (!sweeps.ok()) return Break(sweeps.status());
+    // The store has the records, but a scheduler that did not hear of them would wait for ever:
+    // the senders come again after a restart, which tells it everything anew.
+    if (absl::Status told = listeners_.news(news); !told.ok()) return Break(told);
+    listeners_.changed(*sweeps, runs);
+    for (const LogUpdate& update : updates) {
+      if (update.exit.has_value()) logs_.erase({update.run, update.attempt});
+    }
+    return absl::OkStatus();
+  }
+
+  // Memory is ahead of the disk from now on; nothing more may be acknowledged.
+  absl::Status Break(const absl::Status& cause) NO_THREAD_SAFETY_ANALYSIS {
+    broken_ = absl::UnavailableError(Cat("a commit failed: ", cause.message()));
+    return broken_;
+  }
+
+  struct Log {
+    LeaseToken token;
+    std::unique_ptr<LogIntake> intake;
+  };
 
   MetricStore& store_;
   Clock& clock_;
   const IngestListeners listeners_;
-
   Mutex mu_;
   CondVar answered_;
-  std::deque<Pending*> queue_ GUARDED_BY(mu_);
+  std::vector<Pending*> waiting_ GUARDED_BY(mu_);
   bool committing_ GUARDED_BY(mu_) = false;
-
-  // The leader's.
-  std::map<LeaseToken, LogIntake> intakes_;
-  absl::Status failure_;
+  std::map<LogKey, Log> logs_;  // of the committing caller
+  absl::Status broken_;         // of the committing caller
 };
 
 Ingest::Ingest(MetricStore& store, Clock& clock, IngestListeners listeners)
@@ -63,103 +160,6 @@ Ingest::~Ingest() = default;
 
 absl::StatusOr<uint64_t> Ingest::Append(AppendRequest request) {
   return impl_->Append(std::move(request));
-}
-
-absl::StatusOr<uint64_t> Ingest::Impl::Append(AppendRequest request) {
-  Pending pending;
-  for (size_t i = 0; i < request.records.size(); ++i) {
-    auto record = DecodeRecord(request.records[i]);
-    if (!record.ok()) {
-      return AddContext(record.status(),
-                        Cat("record ", request.first_seq + i, " of attempt ",
-                            ToString(request.attempt), " of ", ToString(request.run)));
-    }
-    pending.records.push_back(*std::move(record));
-  }
-  pending.request = std::move(request);
-  Batch batch;
-  {
-    MutexLock lock(mu_);
-    queue_.push_back(&pending);
-    while (committing_ && !pending.answer.has_value()) answered_.Wait(mu_);
-    if (pending.answer.has_value()) return *pending.answer;
-    committing_ = true;
-    const auto end =
-        queue_.begin() + static_cast<std::ptrdiff_t>(std::min(queue_.size(), kMaxBatch));
-    batch.assign(queue_.begin(), end);
-    queue_.erase(queue_.begin(), end);
-  }
-  Process(batch);
-  MutexLock lock(mu_);
-  committing_ = false;
-  answered_.NotifyAll();
-  // With more waiting than one batch holds, this one may not have been in it.
-  if (pending.answer.has_value()) return *pending.answer;
-  queue_.erase(std::find(queue_.begin(), queue_.end(), &pending));
-  return absl::UnavailableError("too many logs at once; try again");
-}
-
-void Ingest::Impl::Process(const Batch& batch) {
-  std::vector<absl::Status> statuses;
-  std::set<LeaseToken> touched;
-  for (Pending* pending : batch) {
-    statuses.push_back(TakeIn(*pending));
-    if (statuses.back().ok()) touched.insert(pending->request.token);
-  }
-  const absl::Status committed = CommitAll(touched);
-  std::vector<absl::StatusOr<uint64_t>> answers;
-  for (size_t i = 0; i < batch.size(); ++i) {
-    if (!statuses[i].ok()) {
-      answers.push_back(statuses[i]);
-    } else if (!committed.ok()) {
-      answers.push_back(committed);
-    } else {
-      answers.push_back(intakes_.at(batch[i]->request.token).acked_seq());
-    }
-  }
-  // A log that is complete is done with; should it come again, the store knows it.
-  for (const LeaseToken token : touched) {
-    if (intakes_.at(token).exited()) intakes_.erase(token);
-  }
-  MutexLock lock(mu_);
-  for (size_t i = 0; i < batch.size(); ++i) batch[i]->answer = std::move(answers[i]);
-}
-
-absl::Status Ingest::Impl::TakeIn(Pending& pending) {
-  if (!failure_.ok()) {
-    return absl::UnavailableError(Cat("ingest takes nothing more since a commit failed (",
-                                      std::string(failure_.message()), "); restart the server"));
-  }
-  const AppendRequest& request = pending.request;
-  auto found = intakes_.find(request.token);
-  if (found == intakes_.end()) {
-    auto intake = LogIntake::Open(store_, request);
-    if (!intake.ok()) return intake.status();
-    found = intakes_.emplace(request.token, *std::move(intake)).first;
-  }
-  return found->second.Take(request.first_seq, pending.records);
-}
-
-absl::Status Ingest::Impl::CommitAll(const std::set<LeaseToken>& touched) {
-  std::vector<LogUpdate> updates;
-  std::vector<AttemptNews> news;
-  std::set<RunId> runs;
-  for (const LeaseToken token : touched) {
-    LogIntake::Taken taken = intakes_.at(token).Flush();
-    if (!taken.anything) continue;
-    runs.insert(taken.update.run);
-    updates.push_back(std::move(taken.update));
-    news.insert(news.end(), taken.news.begin(), taken.news.end());
-  }
-  if (updates.empty()) return absl::OkStatus();
-  const auto sweeps = store_.Commit(updates, clock_.Now());
-  // Memory is ahead of the disk now; only a restart brings them together again.
-  if (!sweeps.ok()) return failure_ = sweeps.status();
-  if (listeners_.news) {
-    if (const absl::Status told = listeners_.news(news); !told.ok()) return failure_ = told;
-  }
-  if (listeners_.changed) listeners_.changed(*sweeps, runs);
-  return absl::OkStatus();
 }
 
 }  // namespace normlab::server

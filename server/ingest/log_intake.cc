@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <utility>
+#include <variant>
 
 #include "core/json.h"
 #include "core/outcome.h"
@@ -10,149 +11,138 @@
 
 namespace normlab::server {
 
-absl::StatusOr<LogIntake> LogIntake::Open(MetricStore& store, const AppendRequest& request) {
-  ASSIGN_OR_RETURN(const LogState facts,
-                   store.FindLog(request.token, request.run, request.attempt));
-  return LogIntake(store, request, facts);
+absl::StatusOr<std::unique_ptr<LogIntake>> LogIntake::Open(MetricStore& store, LeaseToken token,
+                                                           RunId run, AttemptNumber attempt) {
+  ASSIGN_OR_RETURN(const LogState log, store.FindLog(token, run, attempt));
+  std::unique_ptr<LogIntake> intake(new LogIntake(store, token, run, attempt, log));
+  if (log.resumed_from_step.has_value()) {
+    RETURN_IF_ERROR(intake->Rebuild(*log.resumed_from_step));
+  }
+  return intake;
 }
 
-LogIntake::LogIntake(MetricStore& store, const AppendRequest& request, const LogState& facts)
-    : store_(&store),
-      run_(request.run),
-      attempt_(request.attempt),
-      token_(request.token),
-      facts_(facts) {}
+LogIntake::LogIntake(MetricStore& store, LeaseToken token, RunId run, AttemptNumber attempt,
+                     const LogState& log)
+    : store_(store), token_(token), run_(run), attempt_(attempt), log_(log), watch_(attempt, log) {}
 
-absl::Status LogIntake::Take(uint64_t first_seq, const std::vector<Record>& records) {
-  if (first_seq > facts_.acked_seq + 1) return absl::OkStatus();
-  const uint64_t known = facts_.acked_seq + 1 - first_seq;
-  for (uint64_t i = known; i < records.size(); ++i) {
-    RETURN_IF_ERROR(TakeOne(records[i]));
-    ++facts_.acked_seq;
+absl::Status LogIntake::Rebuild(int64_t resumed_from_step) {
+  ASSIGN_OR_RETURN(const LineHistory history, store_.LoadLine(run_, attempt_, resumed_from_step));
+  watch_.Restore(history);
+  return absl::OkStatus();
+}
+
+absl::Status LogIntake::Take(uint64_t first_seq, std::vector<Record> records) {
+  for (size_t i = 0; i < records.size(); ++i) {
+    const uint64_t seq = first_seq + i;
+    if (seq <= log_.acked_seq) continue;
+    if (seq != log_.acked_seq + 1) return absl::OkStatus();
+    RETURN_IF_ERROR(TakeOne(seq, std::move(records[i])));
   }
   return absl::OkStatus();
 }
 
-absl::Status LogIntake::TakeOne(const Record& record) {
-  const auto* hello = std::get_if<HelloRecord>(&record);
-  RETURN_IF_ERROR(EnsureTracker(hello != nullptr ? hello->resumed_from_step
-                                                 : facts_.resumed_from_step.value_or(-1)));
-  return std::visit([this](const auto& each) { return On(each); }, record);
-}
-
-absl::Status LogIntake::EnsureTracker(int64_t resumed_from_step) {
-  if (tracker_.has_value()) return absl::OkStatus();
-  ASSIGN_OR_RETURN(const LineHistory history, store_->LoadLine(run_, attempt_, resumed_from_step));
-  tracker_.emplace(attempt_, facts_);
-  tracker_->Replay(history);
-  return absl::OkStatus();
-}
-
-absl::Status LogIntake::On(const HelloRecord& hello) {
-  facts_.resumed_from_step = hello.resumed_from_step;
-  facts_.last_step = std::max(facts_.last_step, hello.resumed_from_step);
-  update_.hello = hello;
-  return absl::OkStatus();
-}
-
-absl::Status LogIntake::On(const ScalarsRecord& scalars) {
-  facts_.last_step = std::max(facts_.last_step, scalars.step);
-  for (const auto& [key, value] : scalars.values) {
-    update_.scalars[key].push_back({scalars.step, value});
+absl::Status LogIntake::TakeOne(uint64_t seq, Record record) {
+  log_.acked_seq = seq;
+  changed_ = true;
+  // Nothing can follow an exit; a log that goes on is acknowledged and otherwise ignored.
+  if (log_.exited) return absl::OkStatus();
+  if (auto* hello = std::get_if<HelloRecord>(&record)) return OnHello(std::move(*hello));
+  if (auto* scalars = std::get_if<ScalarsRecord>(&record)) OnScalars(std::move(*scalars));
+  if (auto* profile = std::get_if<ProfileRecord>(&record)) {
+    watch_.OnProfile(*profile);
+    update_.profiles.push_back(std::move(*profile));
   }
-  tracker_->OnScalars(scalars, update_.events);
+  if (auto* event = std::get_if<EventRecord>(&record)) OnEvent(*event);
+  if (auto* eval = std::get_if<EvalRecord>(&record)) {
+    watch_.OnEval(*eval);
+    update_.evals.push_back(*eval);
+  }
+  if (auto* checkpoint = std::get_if<CheckpointRecord>(&record)) {
+    Tell(CheckpointNews{checkpoint->step, checkpoint->dir});
+    update_.checkpoints.push_back(std::move(*checkpoint));
+  }
+  if (auto* line = std::get_if<LogLineRecord>(&record)) {
+    update_.lines.push_back({seq, std::move(line->text)});
+  }
+  if (auto* lost = std::get_if<LostRecord>(&record)) update_.lost_records += lost->count;
+  if (auto* exit = std::get_if<ExitRecord>(&record)) OnExit(seq, std::move(*exit));
   return absl::OkStatus();
 }
 
-absl::Status LogIntake::On(const ProfileRecord& profile) {
-  update_.profiles.push_back(profile);
-  tracker_->OnProfile(profile);
+absl::Status LogIntake::OnHello(HelloRecord record) {
+  // A second hello would come from a broken trainer; the first one decides the line.
+  if (log_.resumed_from_step.has_value()) return absl::OkStatus();
+  log_.resumed_from_step = record.resumed_from_step;
+  Tell(HelloNews{record.resumed_from_step});
+  RETURN_IF_ERROR(Rebuild(record.resumed_from_step));
+  update_.hello = std::move(record);
   return absl::OkStatus();
 }
 
-absl::Status LogIntake::On(const EventRecord& event) {
+void LogIntake::OnScalars(ScalarsRecord record) {
+  watch_.OnScalars(record, update_.events);
+  log_.last_step = std::max(log_.last_step, record.step);
+  for (const auto& [key, value] : record.values) {
+    update_.scalars[key].push_back({record.step, value});
+  }
+}
+
+void LogIntake::OnEvent(const EventRecord& record) {
   EventRow row;
   row.attempt = attempt_;
-  row.step = event.step;
-  row.kind = event.kind;
-  const auto detail = ParseJson(event.detail_json);
-  row.detail = DumpStrict(detail.ok() ? *detail : nlohmann::json{{"text", event.detail_json}});
+  row.step = record.step;
+  row.kind = record.kind;
+  // The column holds JSON for everybody who reads it.
+  const auto detail = ParseJson(record.detail_json);
+  row.detail = DumpStrict(detail.ok() ? *detail : nlohmann::json{{"text", record.detail_json}});
   update_.events.push_back(std::move(row));
-  return absl::OkStatus();
 }
 
-absl::Status LogIntake::On(const EvalRecord& eval) {
-  update_.evals.push_back(eval);
-  tracker_->OnEval(eval);
-  return absl::OkStatus();
-}
-
-absl::Status LogIntake::On(const CheckpointRecord& checkpoint) {
-  update_.checkpoints.push_back(checkpoint);
-  return absl::OkStatus();
-}
-
-absl::Status LogIntake::On(const LogLineRecord& line) {
-  update_.lines.push_back({facts_.acked_seq + 1, line.text});
-  return absl::OkStatus();
-}
-
-absl::Status LogIntake::On(const LostRecord& lost) {
-  update_.lost_records += lost.count;
-  return absl::OkStatus();
-}
-
-absl::Status LogIntake::On(const ExitRecord& exit) {
-  if (facts_.exited) return absl::OkStatus();  // a log has one end; what follows it says nothing
-  facts_.exited = true;
-  facts_.last_step = std::max(facts_.last_step, exit.last_step);
-  update_.exit_seq = facts_.acked_seq + 1;
-  update_.exit = exit;
-  std::string& stopped_by = update_.exit->stopped_by;
-  if (stopped_by.empty() && exit.exit_code == static_cast<int>(TrainerExit::kStoppedByPolicy)) {
-    stopped_by = "stop_policy";
+void LogIntake::OnExit(uint64_t seq, ExitRecord record) {
+  log_.exited = true;
+  log_.last_step = std::max(log_.last_step, record.last_step);
+  // The rule is in an event that the trainer may not have got out any more.
+  if (record.stopped_by.empty() &&
+      record.exit_code == static_cast<int32_t>(TrainerExit::kStoppedByPolicy)) {
+    record.stopped_by = "stop_policy";
   }
-  if (FailureOf(exit.exit_code, exit.signal, exit.reason) != FailureKind::kNone) {
-    return absl::OkStatus();
+  ExitNews news;
+  news.failure = FailureOf(record.exit_code, record.signal, record.reason);
+  news.setup_failed = IsSetupFailure(record.exit_code, record.reason);
+  news.stopped_by = record.stopped_by;
+  news.wall_s = record.wall_s;
+  news.last_step = log_.last_step;
+  if (news.failure == FailureKind::kNone) {
+    news.outcome = watch_.Finish(log_.last_step, update_.events, update_.verdicts);
+    update_.outcome = std::string(ToString(*news.outcome));
   }
-  LineTracker::Judgement judgement = tracker_->Finish(stopped_by, update_.events);
-  update_.outcome = std::string(ToString(judgement.outcome));
-  update_.verdicts = std::move(judgement.verdicts);
-  return absl::OkStatus();
+  update_.exit_seq = seq;
+  update_.exit = std::move(record);
+  Tell(std::move(news));
 }
 
-LogIntake::Taken LogIntake::Flush() {
-  Taken taken;
-  taken.anything = update_.acked_seq != facts_.acked_seq && tracker_.has_value();
-  if (!taken.anything) return taken;
-  AddNews(taken.news);
-  update_.run = run_;
-  update_.attempt = attempt_;
-  update_.acked_seq = facts_.acked_seq;
-  update_.last_step = facts_.last_step;
-  update_.summary = tracker_->summary();
-  taken.update = std::exchange(update_, LogUpdate());
-  update_.acked_seq = facts_.acked_seq;
-  return taken;
+void LogIntake::Tell(decltype(AttemptNews::what) what) {
+  news_.push_back({run_, attempt_, token_, std::move(what)});
 }
 
-void LogIntake::AddNews(std::vector<AttemptNews>& news) const {
-  const auto add = [&](auto what) { news.push_back({run_, attempt_, token_, std::move(what)}); };
-  if (update_.hello.has_value()) add(HelloNews{update_.hello->resumed_from_step});
-  for (const CheckpointRecord& checkpoint : update_.checkpoints) {
-    add(CheckpointNews{checkpoint.step, checkpoint.dir});
+std::optional<LogUpdate> LogIntake::Harvest() {
+  if (!changed_) return std::nullopt;
+  changed_ = false;
+  // Progress comes before the exit that ends it: the scheduler ignores an attempt that has ended.
+  if (!update_.scalars.empty()) {
+    AttemptNews progress{run_, attempt_, token_, ProgressNews{log_.last_step}};
+    const bool ended = !news_.empty() && std::holds_alternative<ExitNews>(news_.back().what);
+    news_.insert(ended ? news_.end() - 1 : news_.end(), std::move(progress));
   }
-  add(ProgressNews{facts_.last_step});
-  if (!update_.exit.has_value()) return;
-  const ExitRecord& record = *update_.exit;
-  ExitNews exit;
-  exit.failure = FailureOf(record.exit_code, record.signal, record.reason);
-  exit.setup_failed = IsSetupFailure(record.exit_code, record.reason);
-  exit.stopped_by = record.stopped_by;
-  exit.wall_s = record.wall_s;
-  exit.last_step = facts_.last_step;
-  if (update_.outcome.has_value()) exit.outcome = ParseOutcome(*update_.outcome);
-  add(std::move(exit));
+  LogUpdate update = std::exchange(update_, LogUpdate());
+  update.run = run_;
+  update.attempt = attempt_;
+  update.acked_seq = log_.acked_seq;
+  update.last_step = log_.last_step;
+  update.summary = watch_.summary();
+  return update;
 }
+
+std::vector<AttemptNews> LogIntake::TakeNews() { return std::exchange(news_, {}); }
 
 }  // namespace normlab::server

@@ -2,60 +2,64 @@
 #define NORMLAB_SERVER_INGEST_LOG_INTAKE_H_
 
 #include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "core/ids.h"
 #include "core/record.h"
-#include "server/ingest/ingest.h"
-#include "server/ingest/line_tracker.h"
+#include "server/ingest/series_watch.h"
+#include "server/scheduler/attempt_news.h"
 #include "server/store/metric_store.h"
 
 namespace normlab::server {
 
-// One attempt's log as it comes in: takes records in order of their numbers and turns them into
-// what the next commit writes and what scheduling hears of. Not thread-safe.
+// One attempt's log on its way into the store: takes records in order, keeps what the next commit
+// will write, and what it will tell the scheduler. Not thread-safe.
 class LogIntake {
  public:
-  // NotFound as in MetricStore::FindLog.
-  static absl::StatusOr<LogIntake> Open(MetricStore& store, const AppendRequest& request);
+  // NotFound: the token was never issued for this run and attempt.
+  static absl::StatusOr<std::unique_ptr<LogIntake>> Open(MetricStore& store, LeaseToken token,
+                                                         RunId run, AttemptNumber attempt);
 
-  // Takes the records in that come next; repeats are passed over, behind a hole nothing is taken.
-  absl::Status Take(uint64_t first_seq, const std::vector<Record>& records);
+  // Takes records in whose first has number `first_seq`. Those that are known already are passed
+  // over; behind a gap nothing is taken, and acked_seq() tells the sender where to go on.
+  // An error of the store (rebuilding the detectors) leaves the intake unusable.
+  absl::Status Take(uint64_t first_seq, std::vector<Record> records);
 
-  // What was taken since the last call; with nothing taken, `update` is not to be written.
-  struct Taken {
-    bool anything = false;
-    LogUpdate update;
-    std::vector<AttemptNews> news;
-  };
-  Taken Flush();
+  // Up to here records are taken; committed once Harvest()'s update is.
+  uint64_t acked_seq() const { return log_.acked_seq; }
 
-  uint64_t acked_seq() const { return facts_.acked_seq; }
-  bool exited() const { return facts_.exited; }
+  // What came since the last harvest, for one transaction; nothing when nothing came.
+  std::optional<LogUpdate> Harvest();
+  // The scheduling news of that update, to be told after its commit.
+  std::vector<AttemptNews> TakeNews();
 
  private:
-  LogIntake(MetricStore& store, const AppendRequest& request, const LogState& facts);
+  LogIntake(MetricStore& store, LeaseToken token, RunId run, AttemptNumber attempt,
+            const LogState& log);
 
-  absl::Status EnsureTracker(int64_t resumed_from_step);
-  absl::Status TakeOne(const Record& record);
-  absl::Status On(const HelloRecord& hello);
-  absl::Status On(const ScalarsRecord& scalars);
-  absl::Status On(const ProfileRecord& profile);
-  absl::Status On(const EventRecord& event);
-  absl::Status On(const EvalRecord& eval);
-  absl::Status On(const CheckpointRecord& checkpoint);
-  absl::Status On(const LogLineRecord& line);
-  absl::Status On(const LostRecord& lost);
-  absl::Status On(const ExitRecord& exit);
-  void AddNews(std::vector<AttemptNews>& news) const;
+  absl::Status TakeOne(uint64_t seq, Record record);
+  // Feeds the watch with the line of parents, when the hello has said where this attempt begins.
+  absl::Status Rebuild(int64_t resumed_from_step);
+  absl::Status OnHello(HelloRecord record);
+  void OnScalars(ScalarsRecord record);
+  void OnEvent(const EventRecord& record);
+  void OnExit(uint64_t seq, ExitRecord record);
+  void Tell(decltype(AttemptNews::what) what);
 
-  MetricStore* store_;
-  RunId run_;
-  AttemptNumber attempt_;
-  LeaseToken token_;
-  LogState facts_;
-  std::optional<LineTracker> tracker_;  // made when the first record is taken
+  MetricStore& store_;
+  const LeaseToken token_;
+  const RunId run_;
+  const AttemptNumber attempt_;
+  LogState log_;
+  SeriesWatch watch_;
   LogUpdate update_;
+  bool changed_ = false;
+  std::vector<AttemptNews> news_;
 };
 
 }  // namespace normlab::server
