@@ -28,8 +28,10 @@ at::Tensor ComposedNorm(const NormSpec& spec, const at::Tensor& x, const at::Ten
 
 at::Tensor OntoSphere(const at::Tensor& x) {
   const at::Tensor square = x.square().sum(-1, true);
-  const at::Tensor safe = at::where(square > 0, square, at::ones_like(square));
-  return x * (std::sqrt(static_cast<double>(x.size(-1))) / safe.sqrt());
+  const at::Tensor one = at::ones_like(square);
+  const at::Tensor norm = at::where(square > 0, square, one).sqrt();
+  const double radius = std::sqrt(static_cast<double>(x.size(-1)));
+  return x * at::where(square > 0, radius / norm, one);
 }
 
 at::Tensor OrthogonalPart(const at::Tensor& x, const at::Tensor& u) {

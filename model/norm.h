@@ -14,7 +14,8 @@ namespace normlab::model {
 at::Tensor ComposedNorm(const NormSpec& spec, const at::Tensor& x, const at::Tensor& gain,
                         const at::Tensor& bias);
 
-// x·√d/‖x‖ by rows: the embedding of a sphere model lives on radius √d. A zero row stays.
+// x·√d/‖x‖ by rows: the embedding of a sphere model lives on radius √d. A zero row stays, and its
+// gradient passes as it is.
 at::Tensor OntoSphere(const at::Tensor& x);
 
 // u − (⟨x,u⟩/‖x‖²)·x by rows; a row with x = 0 gives u.

@@ -22,7 +22,7 @@ struct ForwardOptions {
   int64_t step = 1;
   AttentionPath attention = AttentionPath::kFused;
   Tape* tape = nullptr;
-  at::Tensor zero_rows;  // see SublayerContext
+  at::Tensor zero_rows = {};  // see SublayerContext
 };
 
 class Transformer {

@@ -1,0 +1,131 @@
+// Each probe against a direct fp64 computation in plain loops on the stored activations.
+
+#include <ATen/ATen.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "model/probes/angle.h"
+#include "model/probes/hidden_profile.h"
+
+namespace normlab::model {
+namespace {
+
+// [B, T, d] as nested loops see it.
+struct Cube {
+  explicit Cube(const at::Tensor& t)
+      : data(t.to(at::kDouble).contiguous()), b(t.size(0)), n(t.size(1)), d(t.size(2)) {}
+  double At(int64_t i, int64_t j, int64_t k) const {
+    return data.const_data_ptr<double>()[(i * n + j) * d + k];
+  }
+  at::Tensor data;
+  int64_t b, n, d;
+};
+
+Tape RandomTape(int64_t states) {
+  at::Generator generator = at::detail::createCPUGenerator(3);
+  Tape tape;
+  for (int64_t s = 0; s < states; ++s) {
+    tape.hidden.push_back(at::randn({3, 5, 7}, generator, at::kFloat) * (1.0 + s) + 0.3);
+  }
+  return tape;
+}
+
+const std::vector<double>& Find(const std::vector<ProfileRecord>& profiles, const std::string& key) {
+  for (const ProfileRecord& profile : profiles) {
+    if (profile.key == key) return profile.values;
+  }
+  ADD_FAILURE() << "no profile " << key;
+  static const std::vector<double> none;
+  return none;
+}
+
+TEST(HiddenProfiles, EqualTheirDefinitions) {
+  const Tape tape = RandomTape(5);
+  const auto profiles = HiddenProfiles(tape, 1);
+  for (size_t s = 0; s < tape.hidden.size(); ++s) {
+    const Cube x(tape.hidden[s]);
+    const double entries = static_cast<double>(x.n * x.d);
+    double ma = 0, var = 0, rms = 0, largest = 0;
+    for (int64_t i = 0; i < x.b; ++i) {
+      double sum = 0, magnitude = 0, square = 0, centred = 0;
+      for (int64_t j = 0; j < x.n; ++j) {
+        for (int64_t k = 0; k < x.d; ++k) {
+          sum += x.At(i, j, k);
+          magnitude += std::abs(x.At(i, j, k));
+          square += x.At(i, j, k) * x.At(i, j, k);
+          largest = std::max(largest, std::abs(x.At(i, j, k)));
+        }
+      }
+      for (int64_t j = 0; j < x.n; ++j) {
+        for (int64_t k = 0; k < x.d; ++k) {
+          centred += std::pow(x.At(i, j, k) - sum / entries, 2);
+        }
+      }
+      ma += magnitude / entries / static_cast<double>(x.b);
+      var += centred / (entries - 1) / static_cast<double>(x.b);
+      rms += std::sqrt(square / entries) / static_cast<double>(x.b);
+    }
+    EXPECT_NEAR(Find(profiles, "hidden_ma")[s], ma, 1e-12);
+    EXPECT_NEAR(Find(profiles, "hidden_var")[s], var, 1e-12);
+    EXPECT_NEAR(Find(profiles, "hidden_rms")[s], rms, 1e-12);
+    EXPECT_EQ(Find(profiles, "hidden_max")[s], largest);
+  }
+}
+
+TEST(HiddenProfiles, VarianceOverTheDataIsByFeature) {
+  const Tape tape = RandomTape(1);
+  const Cube x(tape.hidden[0]);
+  const double rows = static_cast<double>(x.b * x.n);
+  double expected = 0;
+  for (int64_t k = 0; k < x.d; ++k) {
+    double mean = 0, square = 0;
+    for (int64_t i = 0; i < x.b; ++i) {
+      for (int64_t j = 0; j < x.n; ++j) mean += x.At(i, j, k) / rows;
+    }
+    for (int64_t i = 0; i < x.b; ++i) {
+      for (int64_t j = 0; j < x.n; ++j) square += std::pow(x.At(i, j, k) - mean, 2);
+    }
+    expected += square / (rows - 1) / static_cast<double>(x.d);
+  }
+  EXPECT_NEAR(Find(HiddenProfiles(tape, 1), "var_data")[0], expected, 1e-12);
+}
+
+TEST(AngleProfiles, EqualTheArccosineWhereThatIsAccurate) {
+  const Tape tape = RandomTape(3);
+  const auto profiles = AngleProfiles(tape, 1);
+  EXPECT_EQ(profiles[0].first_index, 1);
+  for (size_t s = 1; s < tape.hidden.size(); ++s) {
+    const Cube x(tape.hidden[s - 1]), y(tape.hidden[s]);
+    std::vector<double> angles;
+    for (int64_t i = 0; i < x.b; ++i) {
+      for (int64_t j = 0; j < x.n; ++j) {
+        double xx = 0, yy = 0, xy = 0;
+        for (int64_t k = 0; k < x.d; ++k) {
+          xx += x.At(i, j, k) * x.At(i, j, k);
+          yy += y.At(i, j, k) * y.At(i, j, k);
+          xy += x.At(i, j, k) * y.At(i, j, k);
+        }
+        angles.push_back(std::acos(xy / std::sqrt(xx * yy)));
+      }
+    }
+    double mean = 0;
+    for (const double angle : angles) mean += angle / static_cast<double>(angles.size());
+    EXPECT_NEAR(Find(profiles, "angle")[s - 1], mean, 1e-12);
+    EXPECT_NEAR(Find(profiles, "angle_max")[s - 1],
+                *std::max_element(angles.begin(), angles.end()), 1e-12);
+  }
+}
+
+// Where the arccosine has lost every digit.
+TEST(AngleProfiles, SmallAnglesKeepTheirDigits) {
+  const at::Tensor x = at::tensor({1.0, 0.0}, at::kDouble).view({1, 2});
+  const at::Tensor y = at::tensor({1.0, 1e-9}, at::kDouble).view({1, 2});
+  EXPECT_NEAR(RowAngles(x, y)[0].item<double>(), 1e-9, 1e-17);
+  EXPECT_NEAR(RowAngles(x, -x)[0].item<double>(), std::acos(-1.0), 1e-15);
+  EXPECT_EQ(RowAngles(x, at::zeros_like(x))[0].item<double>(), std::acos(0.0));
+}
+
+}  // namespace
+}  // namespace normlab::model

@@ -1,0 +1,126 @@
+// 40 steps straight = 13, a stop, and 27 more: bit for bit, for every placement.
+
+#include <ATen/ATen.h>
+#include <gtest/gtest.h>
+
+#include "core/clock.h"
+#include "model/placement_table.h"
+#include "model/train_loop.h"
+#include "tests/builders/status_matchers.h"
+#include "tests/fakes/fake_clock.h"
+#include "tests/model/tiny_run.h"
+
+namespace normlab::model {
+namespace {
+
+struct Finished {
+  TrainerExit exit;
+  RecordingSink sink;
+  at::Tensor weights, m, v;
+};
+
+// Runs until `stop_after` steps are done (0: to the end).
+Finished RunOnce(TrainSetup setup, int64_t stop_after) {
+  Finished out;
+  FakeClock clock;
+  auto loop = TrainLoop::Create(setup, out.sink, clock);
+  CHECK(loop.ok()) << loop.status().ToString();
+  const auto exit = (*loop)->Run([&] { return stop_after > 0 && (*loop)->state().step >= stop_after; });
+  CHECK(exit.ok()) << exit.status().ToString();
+  out.exit = *exit;
+  out.weights = (*loop)->parameters().values().clone();
+  out.m = (*loop)->optimizer().m().clone();
+  out.v = (*loop)->optimizer().v().clone();
+  return out;
+}
+
+// All that a step, an evaluation or a probe said after step `after`.
+std::vector<Record> Numbers(const RecordingSink& sink, int64_t after) {
+  std::vector<Record> out;
+  for (const Record& record : sink.records) {
+    if (const auto* scalars = std::get_if<ScalarsRecord>(&record)) {
+      if (scalars->step > after) out.push_back(record);
+    } else if (const auto* eval = std::get_if<EvalRecord>(&record)) {
+      if (eval->step > after) out.push_back(record);
+    } else if (const auto* profile = std::get_if<ProfileRecord>(&record)) {
+      if (profile->step > after) out.push_back(record);
+    }
+  }
+  return out;
+}
+
+void ExpectResumesBitForBit(const RunConfig& config) {
+  const TempDir dir;
+  TrainSetup setup;
+  setup.config = config;
+  setup.data_dir = TinyDataset(dir);
+  setup.checkpoint_dir = dir.File("straight");
+  const Finished straight = RunOnce(setup, 0);
+  EXPECT_EQ(straight.exit, TrainerExit::kDone);
+
+  setup.checkpoint_dir = dir.File("stopped");
+  EXPECT_EQ(RunOnce(setup, 13).exit, TrainerExit::kPreempted);
+  setup.resume_from = ListCheckpoints(setup.checkpoint_dir);
+  ASSERT_EQ(setup.resume_from, std::vector<std::string>{dir.File("stopped/13")});
+  const Finished resumed = RunOnce(setup, 0);
+  EXPECT_EQ(resumed.exit, TrainerExit::kDone);
+
+  EXPECT_EQ(resumed.sink.All<HelloRecord>().front().resumed_from_step, 13);
+  EXPECT_TRUE(at::equal(straight.weights, resumed.weights));
+  EXPECT_TRUE(at::equal(straight.m, resumed.m));
+  EXPECT_TRUE(at::equal(straight.v, resumed.v));
+  EXPECT_TRUE(Numbers(straight.sink, 13) == Numbers(resumed.sink, 13));
+  EXPECT_EQ(resumed.sink.All<ScalarsRecord>().size(), 27u);
+}
+
+class Resume : public testing::TestWithParam<std::string> {};
+
+TEST_P(Resume, IsBitForBit) { ExpectResumesBitForBit(TinyConfig(GetParam())); }
+
+INSTANTIATE_TEST_SUITE_P(All, Resume, testing::ValuesIn([] {
+                           std::vector<std::string> names;
+                           for (const Placement& row : PlacementTable()) {
+                             names.emplace_back(row.name);
+                           }
+                           return names;
+                         }()),
+                         [](const auto& info) {
+                           std::string name = info.param;
+                           for (char& c : name) c = c == '-' ? '_' : c;
+                           return name;
+                         });
+
+TEST(ResumeOptions, AccumulationIsBitForBit) {
+  RunConfig config = TinyConfig("pre");
+  CHECK_OK(config.Parse("train.micro_batch", "3"));  // 3 + 1 sequences
+  ExpectResumesBitForBit(config);
+}
+
+TEST(ResumeOptions, DoublePrecisionIsBitForBit) {
+  RunConfig config = TinyConfig("geo");
+  CHECK_OK(config.Parse("train.precision", "fp64"));
+  CHECK_OK(config.Parse("train.schedule", "wsd"));
+  ExpectResumesBitForBit(config);
+}
+
+// A damaged checkpoint costs the steps since the one before, not the run.
+TEST(ResumeOptions, FallsBackToTheCheckpointBefore) {
+  const TempDir dir;
+  TrainSetup setup;
+  setup.config = TinyConfig("pre");
+  CHECK_OK(setup.config.Parse("checkpoint.every", "10"));
+  setup.data_dir = TinyDataset(dir);
+  setup.checkpoint_dir = dir.File("c");
+  const Finished straight = RunOnce(setup, 0);
+  const std::string damaged = dir.File("c/40/weights.safetensors");
+  std::string bytes = *ReadFile(damaged);
+  bytes[bytes.size() / 2] = static_cast<char>(bytes[bytes.size() / 2] ^ 4);
+  CHECK_OK(WriteFileDurably(damaged, bytes));
+  setup.resume_from = ListCheckpoints(setup.checkpoint_dir);
+  const Finished resumed = RunOnce(setup, 0);
+  EXPECT_EQ(resumed.sink.All<HelloRecord>().front().resumed_from_step, 30);
+  EXPECT_TRUE(at::equal(straight.weights, resumed.weights));
+}
+
+}  // namespace
+}  // namespace normlab::model

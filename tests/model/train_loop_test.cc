@@ -1,0 +1,147 @@
+#include "model/train_loop.h"
+
+#include <ATen/ATen.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "model/placement_table.h"
+#include "tests/builders/status_matchers.h"
+#include "tests/fakes/fake_clock.h"
+#include "tests/model/tiny_run.h"
+
+namespace normlab::model {
+namespace {
+
+struct TrainTest : testing::Test {
+  TrainTest() {
+    setup.config = TinyConfig("pre");
+    setup.data_dir = TinyDataset(dir);
+    setup.checkpoint_dir = dir.File("checkpoints");
+  }
+  // The trained loop; its records are in `sink`.
+  std::unique_ptr<TrainLoop> Train() {
+    sink.records.clear();
+    auto loop = TrainLoop::Create(setup, sink, clock);
+    CHECK(loop.ok()) << loop.status().ToString();
+    const auto ended = (*loop)->Run([] { return false; });
+    CHECK(ended.ok()) << ended.status().ToString();
+    exit = *ended;
+    return *std::move(loop);
+  }
+  double FirstLoss() const { return sink.All<ScalarsRecord>().front().values[0].second; }
+
+  TempDir dir;
+  FakeClock clock;
+  TrainSetup setup;
+  RecordingSink sink;
+  TrainerExit exit = TrainerExit::kBadConfig;
+};
+
+TEST_F(TrainTest, RecordsComeInTheirOrder) {
+  Train();
+  EXPECT_TRUE(std::holds_alternative<HelloRecord>(sink.records[0]));
+  EXPECT_EQ(std::get<EvalRecord>(sink.records[1]).step, 0);
+  const auto scalars = sink.All<ScalarsRecord>();
+  ASSERT_EQ(scalars.size(), 40u);
+  for (size_t i = 0; i < scalars.size(); ++i) EXPECT_EQ(scalars[i].step, static_cast<int64_t>(i) + 1);
+  std::vector<int64_t> eval_steps;
+  for (const EvalRecord& eval : sink.All<EvalRecord>()) eval_steps.push_back(eval.step);
+  EXPECT_EQ(eval_steps, (std::vector<int64_t>{0, 10, 20, 30, 40}));
+  EXPECT_EQ(sink.All<CheckpointRecord>().back().step, 40);
+}
+
+// Micro-batches of unequal size give the step of the whole batch.
+TEST_F(TrainTest, MicroBatchesEqualOneBatch) {
+  CHECK_OK(setup.config.Parse("train.precision", "fp64"));
+  const at::Tensor whole = Train()->parameters().values().clone();
+  CHECK_OK(setup.config.Parse("train.micro_batch", "3"));
+  setup.checkpoint_dir = dir.File("again");
+  const at::Tensor parts = Train()->parameters().values().clone();
+  EXPECT_LE((whole - parts).abs().max().item<double>(), 1e-10);
+}
+
+TEST_F(TrainTest, ArmsReadTheSameBatches) {
+  // Both start at a loss that the (equal) embedding alone decides when branches are off.
+  std::vector<double> losses;
+  for (const char* placement : {"pre", "peri"}) {
+    setup.config = TinyConfig(placement);
+    CHECK_OK(setup.config.Parse("residual.dt", "0"));
+    Train();
+    losses.push_back(FirstLoss());
+  }
+  EXPECT_EQ(losses[0], losses[1]);
+}
+
+TEST_F(TrainTest, StopsAtTheFirstNonFiniteValue) {
+  CHECK_OK(setup.config.Parse("train.lr", "1e30"));
+  CHECK_OK(setup.config.Parse("train.clip", "off"));
+  setup.stop.nonfinite = true;
+  Train();
+  EXPECT_EQ(exit, TrainerExit::kStoppedByPolicy);
+  const auto events = sink.All<EventRecord>();
+  ASSERT_EQ(events.size(), 2u);
+  EXPECT_EQ(events[0].kind, "nonfinite");
+  EXPECT_EQ(events[1].kind, "stopped");
+  EXPECT_EQ(events[1].detail_json, "{\"rule\":\"nonfinite\"}");
+  EXPECT_EQ(sink.All<ScalarsRecord>().back().step, events[1].step);
+}
+
+TEST_F(TrainTest, TrainsOnThroughNonFiniteValuesWithoutThatRule) {
+  CHECK_OK(setup.config.Parse("train.lr", "1e30"));
+  CHECK_OK(setup.config.Parse("train.clip", "off"));
+  setup.stop.nonfinite = false;
+  Train();
+  EXPECT_EQ(exit, TrainerExit::kDone);
+  EXPECT_EQ(sink.All<ScalarsRecord>().size(), 40u);
+  EXPECT_TRUE(std::isnan(sink.All<ScalarsRecord>().back().values[0].second));
+  EXPECT_TRUE(std::isnan(sink.All<EvalRecord>().back().val_loss));
+}
+
+TEST_F(TrainTest, ChangedDataIsRefused) {
+  setup.dataset_sha256 = std::string(64, 'a');
+  EXPECT_THAT(TrainLoop::Create(setup, sink, clock),
+              IsStatusWith(absl::StatusCode::kFailedPrecondition, "data set tiny has changed"));
+}
+
+TEST_F(TrainTest, TokensBeyondTheVocabularyAreRefused) {
+  CHECK_OK(setup.config.Parse("model.vocab", "64"));
+  auto loop = TrainLoop::Create(setup, sink, clock);
+  ASSERT_THAT(loop, IsOk());
+  EXPECT_THAT((*loop)->Run([] { return false; }),
+              IsStatusWith(absl::StatusCode::kInvalidArgument, "is beyond the vocabulary of 64"));
+}
+
+class Learns : public testing::TestWithParam<std::string> {};
+
+// Every placement learns a text of one repeated sentence: its loss falls well below the start's.
+TEST_P(Learns, ARepeatedSentence) {
+  TempDir dir;
+  FakeClock clock;
+  RecordingSink sink;
+  TrainSetup setup;
+  setup.config = TinyConfig(GetParam());
+  CHECK_OK(setup.config.Parse("train.steps", "120"));
+  setup.data_dir = TinyDataset(dir);
+  setup.checkpoint_dir = dir.File("c");
+  auto loop = TrainLoop::Create(setup, sink, clock);
+  ASSERT_THAT(loop, IsOk());
+  ASSERT_THAT((*loop)->Run([] { return false; }), IsOk());
+  EXPECT_LT(sink.All<EvalRecord>().back().val_loss, 2.2);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, Learns, testing::ValuesIn([] {
+                           std::vector<std::string> names;
+                           for (const Placement& row : PlacementTable()) {
+                             names.emplace_back(row.name);
+                           }
+                           return names;
+                         }()),
+                         [](const auto& info) {
+                           std::string name = info.param;
+                           for (char& c : name) c = c == '-' ? '_' : c;
+                           return name;
+                         });
+
+}  // namespace
+}  // namespace normlab::model
