@@ -1,10 +1,9 @@
 #ifndef NORMLAB_TESTS_FAKES_FAKE_CLOCK_H_
 #define NORMLAB_TESTS_FAKES_FAKE_CLOCK_H_
 
-#include <condition_variable>
 #include <cstdint>
 #include <map>
-#include <mutex>
+#include <tuple>
 #include <utility>
 
 #include "core/clock.h"
@@ -15,8 +14,8 @@ namespace normlab {
 // (equal deadlines: who waited first), and returns only after every wait that became due has
 // returned, so that nothing is left to chance. Wall and monotonic time move together.
 //
-// A mutex and a CondVar that a wait was given must outlive the Advance() that ends it, and Advance()
-// must not be called with that mutex held.
+// A mutex and a CondVar that a wait was given must outlive the Advance() that ends it, and
+// Advance() must not be called with that mutex held.
 class FakeClock final : public Clock {
  public:
   explicit FakeClock(absl::Time wall = absl::FromUnixSeconds(1767225600))  // 2026-01-01
@@ -25,7 +24,7 @@ class FakeClock final : public Clock {
   absl::Time Now() const override { return MonotonicNow() + wall_offset_; }
 
   absl::Time MonotonicNow() const override {
-    const std::lock_guard<std::mutex> lock(mu_);
+    MutexLock lock(mu_);
     return now_;
   }
 
@@ -48,14 +47,14 @@ class FakeClock final : public Clock {
   void AdvanceTo(absl::Time target) {
     while (FireNext(target)) {
     }
-    const std::lock_guard<std::mutex> lock(mu_);
+    MutexLock lock(mu_);
     if (target > now_) now_ = target;
   }
 
   // Blocks until `count` threads sit in WaitUntil: the real event to wait for before Advance().
   void AwaitWaiters(size_t count) {
-    std::unique_lock<std::mutex> lock(mu_);
-    changed_.wait(lock, [&] { return waits_.size() >= count; });
+    MutexLock lock(mu_);
+    while (waits_.size() < count) changed_.Wait(mu_);
   }
 
  private:
@@ -66,39 +65,43 @@ class FakeClock final : public Clock {
   };
 
   Key Enter(absl::Time deadline, Mutex& mu, CondVar& cond) {
-    const std::lock_guard<std::mutex> lock(mu_);
+    MutexLock lock(mu_);
     const Key key(deadline, ++arrivals_);
     waits_.emplace(key, Wait{&mu, &cond});
-    changed_.notify_all();
+    changed_.NotifyAll();
     return key;
   }
 
   void Leave(const Key& key) {
-    const std::lock_guard<std::mutex> lock(mu_);
+    MutexLock lock(mu_);
     waits_.erase(key);
-    changed_.notify_all();
+    changed_.NotifyAll();
   }
 
   // Moves to the earliest deadline up to `target` and sees that wait out; false when there is none.
   bool FireNext(absl::Time target) {
-    std::unique_lock<std::mutex> lock(mu_);
-    if (waits_.empty() || waits_.begin()->first.first > target) return false;
-    const auto [key, wait] = *waits_.begin();
-    if (key.first > now_) now_ = key.first;
-    lock.unlock();
+    Key key;
+    Wait wait;
     {
-      // With its mutex held the waiter is either not yet blocked, and will see the time, or blocked.
+      MutexLock lock(mu_);
+      if (waits_.empty() || waits_.begin()->first.first > target) return false;
+      std::tie(key, wait) = *waits_.begin();
+      if (key.first > now_) now_ = key.first;
+    }
+    {
+      // With its mutex held the waiter is either not yet blocked, and will see the time, or
+      // blocked.
       MutexLock waiter(*wait.mu);
       wait.cond->NotifyAll();
     }
-    lock.lock();
-    changed_.wait(lock, [&, k = key] { return waits_.find(k) == waits_.end(); });
+    MutexLock lock(mu_);
+    while (waits_.find(key) != waits_.end()) changed_.Wait(mu_);
     return true;
   }
 
   const absl::Duration wall_offset_;
-  mutable std::mutex mu_;
-  std::condition_variable changed_;
+  mutable Mutex mu_;
+  CondVar changed_;
   absl::Time now_ = absl::UnixEpoch();
   std::map<Key, Wait> waits_;
   uint64_t arrivals_ = 0;
