@@ -89,7 +89,8 @@ absl::StatusOr<Table> ReadTable(ReadOnlyStore& store, SweepId sweep, const std::
   for (size_t i = 0; i < rows.rows.size(); ++i) {
     const RowView row(rows, i);
     if (i == 0) {
-      for (const json& factor : row.Parsed("spec").at("factors")) {
+      const json spec = row.Parsed("spec");
+      for (const json& factor : spec.at("factors")) {
         for (const auto& [key, levels] : factor.items()) table.factor_keys.insert(key);
       }
     }

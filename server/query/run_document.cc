@@ -21,9 +21,8 @@ json AttemptObject(const RowView& row) {
       {"last_lines", row.IsNull("last_lines") ? json::array() : row.Parsed("last_lines")},
       {"hello", row.Parsed("hello")},
       {"started_at", row.Json(row.IsNull("started_at") ? "assigned_at" : "started_at")}};
-  for (const char* same :
-       {"state", "parent", "start_step", "last_step", "ended_at", "exit_code", "signal",
-        "max_rss_bytes", "wall_s", "cpu_s", "lost_records", "count_after", "count_to", "token"}) {
+  for (const char* same : {"state", "parent", "start_step", "last_step", "ended_at", "exit_code",
+                           "signal", "max_rss_bytes", "wall_s", "cpu_s", "lost_records", "token"}) {
     attempt[same] = row.Json(same);
   }
   for (const char* text : {"worker", "reason", "stopped_by"}) attempt[text] = row.JsonOrNull(text);
