@@ -152,7 +152,7 @@ absl::StatusOr<std::vector<std::string>> ScalarKeys(ReadOnlyStore& store, RunId 
 
 absl::StatusOr<std::vector<std::string>> ProfileKeys(ReadOnlyStore& store, RunId run) {
   return Texts(store, R"(
-      SELECT DISTINCT p.key FROM profile p JOIN attempt a
+      SELECT DISTINCT p.key FROM profile_row p JOIN attempt a
       ON a.run = p.run AND a.number = p.attempt
       WHERE p.run = ?1 AND p.step > a.count_after AND p.step <= a.count_to ORDER BY p.key)",
                run);

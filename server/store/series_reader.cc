@@ -24,14 +24,14 @@ constexpr char kScalarSql[] = R"(
 
 constexpr char kProfileSql[] = R"(
   SELECT a.number, p.step, p.first_index, p.codec, p.version, p.n, p.blob
-  FROM attempt a JOIN profile p ON p.run = a.run AND p.attempt = a.number
+  FROM attempt a JOIN profile_row p ON p.run = a.run AND p.attempt = a.number
   WHERE a.run = ?1 AND p.key = ?2 AND p.step > a.count_after AND p.step <= a.count_to
     AND p.step >= ?3 AND p.step <= ?4
   ORDER BY p.step)";
 
 constexpr char kNewestProfileSql[] = R"(
   SELECT a.number, p.step, p.first_index, p.codec, p.version, p.n, p.blob
-  FROM attempt a JOIN profile p ON p.run = a.run AND p.attempt = a.number
+  FROM attempt a JOIN profile_row p ON p.run = a.run AND p.attempt = a.number
   WHERE a.run = ?1 AND p.key = ?2 AND p.step > a.count_after AND p.step <= a.count_to
     AND p.step >= ?3 AND p.step <= ?4
   ORDER BY p.step DESC LIMIT 1)";

@@ -43,7 +43,7 @@ constexpr char kAppendBlock[] = R"(
     blob = CAST(blob || ?10 AS BLOB)
   WHERE run = ?1 AND attempt = ?2 AND key = ?3 AND block = ?4)";
 constexpr char kInsertProfile[] = R"(
-  INSERT INTO profile (run, attempt, key, step, first_index, n, codec, version, blob)
+  INSERT INTO profile_row (run, attempt, key, step, first_index, n, codec, version, blob)
   VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9) ON CONFLICT DO NOTHING)";
 constexpr char kInsertEval[] = R"(
   INSERT INTO eval (run, attempt, step, val_loss, ppl_of_mean, mean_seq_ppl, bits)

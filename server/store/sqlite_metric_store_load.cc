@@ -38,7 +38,7 @@ constexpr char kEvents[] = R"(
   FROM event WHERE run = ?1 AND attempt = ?2 AND step > ?3 AND step <= ?4 AND detector <> ''
   ORDER BY step, id)";
 constexpr char kGrowth[] = R"(
-  SELECT step, first_index, codec, version, n, blob FROM profile
+  SELECT step, first_index, codec, version, n, blob FROM profile_row
   WHERE run = ?1 AND attempt = ?2 AND key = 'hidden_ma' AND step > ?3 AND step <= ?4
   ORDER BY step DESC LIMIT 1)";
 

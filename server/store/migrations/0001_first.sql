@@ -3,7 +3,7 @@
 -- block.
 --
 -- Who writes what: the dispatcher writes sweep, cell, member, run, attempt, worker, data_set and
--- transition; ingest writes attempt_log, scalar_block, profile, event, eval, log_line, checkpoint,
+-- transition; ingest writes attempt_log, scalar_block, profile_row, event, eval, log_line, checkpoint,
 -- verdict and run_summary. Both through the one writing connection.
 
 CREATE TABLE meta (
@@ -208,8 +208,9 @@ CREATE TABLE scalar_block (
   PRIMARY KEY (run, attempt, key, block)
 ) STRICT;
 
--- One vector per step, indexed by depth from first_index on.
-CREATE TABLE profile (
+-- One vector per step, indexed by depth from first_index on. (A table named profile would hide the
+-- function profile().)
+CREATE TABLE profile_row (
   run INTEGER NOT NULL,
   attempt INTEGER NOT NULL,
   key TEXT NOT NULL,
