@@ -14,9 +14,9 @@ int CheckGeoNormOptions(const normlab_geonorm_options& options) {
       options.retraction != NORMLAB_CAYLEY) {
     return Fail("geonorm: unknown retraction");
   }
-  if (!std::isfinite(options.alpha) || !std::isfinite(options.scale) ||
-      !std::isfinite(options.bias) || !std::isfinite(options.fixed_angle)) {
-    return Fail("geonorm: alpha, scale, bias and fixed_angle must be finite");
+  // scale and bias are learned: when they diverge, their NaN is data and must flow on.
+  if (!std::isfinite(options.alpha) || !std::isfinite(options.fixed_angle)) {
+    return Fail("geonorm: alpha and fixed_angle must be finite");
   }
   if (!(options.angle_clamp >= 0)) return Fail("geonorm: angle_clamp must be >= 0 (0: none)");
   return NORMLAB_OK;

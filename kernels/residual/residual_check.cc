@@ -1,7 +1,5 @@
 #include "kernels/residual/residual_check.h"
 
-#include <cmath>
-
 #include "kernels/common/check_args.h"
 #include "kernels/norm/norm_check.h"
 
@@ -9,9 +7,7 @@ namespace normlab::kernels {
 namespace {
 
 int CheckForm(const normlab_residual_form& form, normlab_dtype stream) {
-  if (!std::isfinite(form.a) || !std::isfinite(form.b)) {
-    return Fail("residual: a and b must be finite");
-  }
+  // a and b may be anything: a learned scale that diverged is data, and its NaN must flow on.
   NORMLAB_RETURN_IF_FAULT(CheckPointer("b_columns", form.b_columns, stream));
   for (const normlab_norm_stage* stage : {&form.branch, &form.post, &form.next}) {
     if (stage->present == 0) continue;
