@@ -2,7 +2,15 @@
 #ifndef NORMLAB_KERNELS_COMMON_BF16_H_
 #define NORMLAB_KERNELS_COMMON_BF16_H_
 
+#include <string.h>
+
 #include <cstdint>
+
+#if defined(__CUDACC__)
+#define NORMLAB_HD __host__ __device__
+#else
+#define NORMLAB_HD
+#endif
 
 namespace normlab::kernels {
 
@@ -10,17 +18,17 @@ struct Bf16 {
   std::uint16_t bits;
 };
 
-static inline float Bf16ToFloat(Bf16 value) {
+NORMLAB_HD static inline float Bf16ToFloat(Bf16 value) {
   const std::uint32_t wide = static_cast<std::uint32_t>(value.bits) << 16;
   float result;
-  __builtin_memcpy(&result, &wide, sizeof(result));
+  memcpy(&result, &wide, sizeof(result));
   return result;
 }
 
 // NaN stays NaN (quiet, sign and upper payload kept); values beyond the largest bf16 become Inf.
-static inline Bf16 Bf16FromFloat(float value) {
+NORMLAB_HD static inline Bf16 Bf16FromFloat(float value) {
   std::uint32_t bits;
-  __builtin_memcpy(&bits, &value, sizeof(bits));
+  memcpy(&bits, &value, sizeof(bits));
   if (value != value) return {static_cast<std::uint16_t>((bits >> 16) | 0x40)};
   return {static_cast<std::uint16_t>((bits + 0x7fff + ((bits >> 16) & 1)) >> 16)};
 }

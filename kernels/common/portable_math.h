@@ -10,13 +10,9 @@
 #define NORMLAB_ROW_NAMESPACE row
 #endif
 
-#if defined(__CUDACC__)
-#define NORMLAB_HD __host__ __device__
-#else
-#define NORMLAB_HD
-#endif
-
 #include <math.h>
+
+#include "kernels/common/bf16.h"
 
 namespace normlab::kernels::NORMLAB_ROW_NAMESPACE {
 

@@ -1,5 +1,4 @@
-#include "kernels/common/cpu_isa.h"
-#include "tests/kernels/backend.h"
+#include "tests/kernels/backends.h"
 
 namespace normlab::kernels {
 namespace {
@@ -37,17 +36,8 @@ class CpuBackend : public Backend {
 
 }  // namespace
 
-std::vector<std::string> BackendNames() {
-  std::vector<std::string> names;
-  for (int i = 0; i < kCpuIsaCount; ++i) {
-    const auto isa = static_cast<CpuIsa>(i);
-    if (CpuSupports(isa)) names.push_back(CpuIsaName(isa));
-  }
-  return names;
-}
-
-std::unique_ptr<Backend> MakeBackend(const std::string& name) {
-  return std::make_unique<CpuBackend>(name);
+std::unique_ptr<Backend> MakeCpuBackend(const std::string& isa) {
+  return std::make_unique<CpuBackend>(isa);
 }
 
 }  // namespace normlab::kernels

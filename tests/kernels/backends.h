@@ -1,0 +1,17 @@
+// The makers of the single backends, for backend.cc.
+#ifndef NORMLAB_TESTS_KERNELS_BACKENDS_H_
+#define NORMLAB_TESTS_KERNELS_BACKENDS_H_
+
+#include <memory>
+#include <string>
+
+#include "tests/kernels/backend.h"
+
+namespace normlab::kernels {
+
+std::unique_ptr<Backend> MakeCpuBackend(const std::string& isa);
+std::unique_ptr<Backend> MakeSimtBackend();
+
+}  // namespace normlab::kernels
+
+#endif  // NORMLAB_TESTS_KERNELS_BACKENDS_H_

@@ -1,0 +1,230 @@
+// bench-kernels: our operations against torch.add on the same bytes, PyTorch's own norms and
+// GeoNorm composed of tensor operations, in one run on the same buffers.
+//
+//   bench-kernels [--json] [--rows N] [--rounds N] [--filter TEXT] [--threads N]
+#include <ATen/ATen.h>
+#include <ATen/Parallel.h>
+#include <c10/core/GradMode.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <nlohmann/json.hpp>
+
+#include "core/clock.h"
+#include "kernels/torch/norm_ops.h"
+#include "kernels/torch/residual_ops.h"
+#include "kernels/torch/tensor_access.h"
+#include "tests/kernels/bench/paired_timing.h"
+#include "tests/kernels/bench/torch_peers.h"
+
+namespace normlab::kernels {
+namespace {
+
+struct Arguments {
+  bool json = false;
+  std::int64_t rows = 8192;
+  int rounds = 15;
+  int threads = 0;
+  std::string filter;
+};
+
+class Report {
+ public:
+  explicit Report(const Arguments& arguments) : arguments_(arguments) {}
+
+  bool Wants(const std::string& group) const {
+    return group.find(arguments_.filter) != std::string::npos;
+  }
+  void Add(const std::string& name, const Estimate& estimate, const char* unit) {
+    rows_.push_back(
+        {{"name", name}, {"value", estimate.value}, {"unit", unit}, {"spread", estimate.spread}});
+    if (!arguments_.json) {
+      std::printf("%-48s %9.3f %-6s +- %.3f\n", name.c_str(), estimate.value, unit,
+                  estimate.spread);
+      std::fflush(stdout);
+    }
+  }
+  void Print() const {
+    if (arguments_.json) std::printf("%s\n", rows_.dump(1).c_str());
+  }
+  bool empty() const { return rows_.empty(); }
+
+ private:
+  const Arguments& arguments_;
+  nlohmann::json rows_ = nlohmann::json::array();
+};
+
+// One size and storage type.
+struct Setting {
+  const Arguments& arguments;
+  std::int64_t cols;
+  at::ScalarType type;
+  std::string suffix;  // "/8192x768/f32/"
+
+  double BytesPerTensor() const {
+    return static_cast<double>(arguments.rows * cols) * static_cast<double>(elementSize(type));
+  }
+  at::Tensor Leaf() const { return RandomLeaf({arguments.rows, cols}, type); }
+};
+
+Estimate Speed(const std::vector<double>& seconds, double bytes) {
+  std::vector<double> values;
+  for (const double entry : seconds) values.push_back(bytes / entry / 1e9);
+  return MedianOf(std::move(values));
+}
+
+// The kernels alone, on buffers that exist, against torch.add (3 tensors' bytes).
+void GeoNormAgainstAdd(const Setting& setting, Report& report) {
+  const std::string group = "geonorm" + setting.suffix;
+  if (!report.Wants(group)) return;
+  c10::NoGradGuard no_grad;
+  const at::Tensor x = setting.Leaf(), v = setting.Leaf(), g = setting.Leaf();
+  at::Tensor y = at::empty_like(x), dx = at::empty_like(x), dv = at::empty_like(x);
+  at::Tensor saved = at::empty({x.size(0), NORMLAB_GEONORM_SAVED}, at::kFloat);
+  const normlab_geonorm_options options{NORMLAB_EXP, 0.5, 1, 0, 0, 0, 0};
+  const normlab_geonorm_forward_args forward{AsMatrix("x", x), AsMatrix("v", v), AsMatrix("y", y),
+                                             saved.data_ptr(), nullptr,          nullptr};
+  const normlab_geonorm_backward_args backward{
+      AsMatrix("g", g),   AsMatrix("x", x),   AsMatrix("v", v), saved.data_ptr(),
+      AsMatrix("dx", dx), AsMatrix("dv", dv), nullptr};
+  const auto run_forward = [&] {
+    ThrowUnlessOk(normlab_geonorm_forward(&options, &forward, TorchExecutor()));
+  };
+  const auto run_backward = [&] {
+    ThrowUnlessOk(normlab_geonorm_backward(&options, &backward, TorchExecutor()));
+  };
+  const auto seconds = TimeInTurn(SystemClock(),
+                                  {{"add", [&] { at::add_out(y, x, v); }},
+                                   {"fwd", run_forward},
+                                   {"bwd", run_backward},
+                                   {"fwd+bwd", [&] { run_forward(), run_backward(); }}},
+                                  setting.arguments.rounds);
+  const double bytes = setting.BytesPerTensor();
+  report.Add("add" + setting.suffix + "gb_per_s", Speed(seconds[0], 3 * bytes), "GB/s");
+  const std::pair<const char*, double> directions[] = {{"fwd", 3}, {"bwd", 5}, {"fwd+bwd", 8}};
+  for (std::size_t i = 0; i < 3; ++i) {
+    const auto& [name, tensors] = directions[i];
+    report.Add(group + name + "/gb_per_s", Speed(seconds[i + 1], tensors * bytes), "GB/s");
+    report.Add(group + name + "/vs_add_bytes", RatioOf(seconds[i + 1], seconds[0], tensors / 3),
+               "ratio");
+  }
+}
+
+void Pair(const Setting& setting, Report& report, const std::string& name, Timed ours, Timed peer) {
+  const auto seconds =
+      TimeInTurn(SystemClock(), {std::move(ours), std::move(peer)}, setting.arguments.rounds);
+  report.Add(name, RatioOf(seconds[0], seconds[1], 1), "ratio");
+}
+
+void GeoNormAgainstComposed(const Setting& setting, Report& report) {
+  const std::string group = "geonorm" + setting.suffix;
+  if (!report.Wants(group)) return;
+  const at::Tensor x = setting.Leaf(), v = setting.Leaf(), g = setting.Leaf().detach();
+  GeoNormOptions options;
+  options.alpha = 0.5;
+  Pair(setting, report, group + "fwd+bwd/vs_composed",
+       {"ours", BothWays([=] { return GeoNorm(x, v, options); }, {x, v}, g)},
+       {"composed", BothWays([=] { return ComposedGeoNorm(x, v, 0.5); }, {x, v}, g)});
+}
+
+void NormsAgainstTorch(const Setting& setting, Report& report) {
+  const at::Tensor x = setting.Leaf(), g = setting.Leaf().detach();
+  const at::Tensor gain = RandomLeaf({setting.cols}, setting.type);
+  const at::Tensor bias = RandomLeaf({setting.cols}, setting.type);
+  const std::int64_t width = setting.cols;
+  const auto layer = [=] { return LayerNorm(x, gain, bias, 1e-5); };
+  const auto torch_layer = [=] { return at::layer_norm(x, {width}, gain, bias, 1e-5); };
+  const auto rms = [=] { return RmsNorm(x, gain, 1e-5); };
+  const auto torch_rms = [=] { return at::rms_norm(x, {width}, gain, 1e-5); };
+  const auto without_gradient = [](std::function<at::Tensor()> make) {
+    return [make] {
+      c10::NoGradGuard no_grad;
+      make();
+    };
+  };
+  if (report.Wants("layernorm" + setting.suffix)) {
+    const std::string group = "layernorm" + setting.suffix;
+    Pair(setting, report, group + "fwd/vs_torch", {"ours", without_gradient(layer)},
+         {"torch", without_gradient(torch_layer)});
+    Pair(setting, report, group + "fwd+bwd/vs_torch", {"ours", BothWays(layer, {x, gain, bias}, g)},
+         {"torch", BothWays(torch_layer, {x, gain, bias}, g)});
+  }
+  if (report.Wants("rmsnorm" + setting.suffix)) {
+    const std::string group = "rmsnorm" + setting.suffix;
+    Pair(setting, report, group + "fwd/vs_torch", {"ours", without_gradient(rms)},
+         {"torch", without_gradient(torch_rms)});
+    Pair(setting, report, group + "fwd+bwd/vs_torch", {"ours", BothWays(rms, {x, gain}, g)},
+         {"torch", BothWays(torch_rms, {x, gain}, g)});
+  }
+}
+
+// The pre-norm update: stream = x + g and the next sublayer's LayerNorm of it.
+void ResidualAgainstTorch(const Setting& setting, Report& report) {
+  const std::string group = "residual-pre" + setting.suffix;
+  if (!report.Wants(group)) return;
+  const at::Tensor x = setting.Leaf(), g = setting.Leaf(), up = setting.Leaf().detach();
+  const at::Tensor gain = RandomLeaf({setting.cols}, setting.type);
+  const std::int64_t width = setting.cols;
+  ResidualSpec spec;
+  spec.next_norm = NormSpec{NORMLAB_LAYERNORM, gain, {}, 1e-5, false};
+  Pair(setting, report, group + "fwd+bwd/vs_torch",
+       {"ours", BothWays([=] { return Residual(x, g, spec).next; }, {x, g, gain}, up)},
+       {"torch", BothWays([=] { return at::layer_norm(x + g, {width}, gain, {}, 1e-5); },
+                          {x, g, gain}, up)});
+}
+
+bool Parse(int argc, char** argv, Arguments& arguments) {
+  for (int i = 1; i < argc; ++i) {
+    const std::string name = argv[i];
+    if (name == "--json") {
+      arguments.json = true;
+      continue;
+    }
+    if (i + 1 == argc) return false;
+    const char* value = argv[++i];
+    if (name == "--rows") {
+      arguments.rows = std::atoll(value);
+    } else if (name == "--rounds") {
+      arguments.rounds = std::atoi(value);
+    } else if (name == "--threads") {
+      arguments.threads = std::atoi(value);
+    } else if (name == "--filter") {
+      arguments.filter = value;
+    } else {
+      return false;
+    }
+  }
+  return arguments.rows > 0 && arguments.rounds > 0;
+}
+
+int Main(int argc, char** argv) {
+  Arguments arguments;
+  if (!Parse(argc, argv, arguments)) {
+    std::fprintf(stderr,
+                 "usage: bench-kernels [--json] [--rows N] [--rounds N] [--threads N] "
+                 "[--filter TEXT]\n");
+    return 2;
+  }
+  if (arguments.threads > 0) at::set_num_threads(arguments.threads);
+  Report report(arguments);
+  for (const at::ScalarType type : {at::kFloat, at::kBFloat16}) {
+    for (const std::int64_t cols : {128, 768, 1600}) {
+      const Setting setting{arguments, cols, type,
+                            "/" + std::to_string(arguments.rows) + "x" + std::to_string(cols) +
+                                (type == at::kFloat ? "/f32/" : "/bf16/")};
+      GeoNormAgainstAdd(setting, report);
+      GeoNormAgainstComposed(setting, report);
+      NormsAgainstTorch(setting, report);
+      ResidualAgainstTorch(setting, report);
+    }
+  }
+  report.Print();
+  if (report.empty()) std::fprintf(stderr, "bench-kernels: the filter matches no bench\n");
+  return report.empty() ? 1 : 0;
+}
+
+}  // namespace
+}  // namespace normlab::kernels
+
+int main(int argc, char** argv) { return normlab::kernels::Main(argc, argv); }
