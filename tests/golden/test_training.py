@@ -10,6 +10,7 @@ from safetensors.torch import load_file
 import cases
 import trainer
 from agreement import Tolerance, disagreements
+from attempt_log import scalars
 from data_set import markov_tokens, write_data_set
 from reference.config import Config
 from reference.initial import initial_weights
@@ -26,7 +27,8 @@ TRAIN = {
     "checkpoint.keep": 100, "seed.init": 11, "seed.data": 12,
 }
 
-# Rounding grows along fifty steps; a wrong formula shows at the first.
+# A wrong formula shows at the first step. Rounding grows along the others: in `pre` at this learning
+# rate 1e-16 becomes 5e-13, in `peri` 3e-10, which is why no case trains that one.
 AGREED = Tolerance(relative=1e-10, floor=0.0)
 
 CASES = {
@@ -38,7 +40,7 @@ CASES = {
     "prores": ("prores", {"residual__warmup": 10}),
     "linear": ("pre", {"train__schedule": "linear"}),
     "constant": ("pre", {"train__schedule": "constant"}),
-    "wsd": ("peri", {"train__schedule": "wsd"}),
+    "wsd": ("pre", {"train__schedule": "wsd"}),
     "no-clip-no-decay": ("pre", {"train__clip": 0, "train__weight_decay": 0.0}),
     "always-clipped": ("post", {"train__clip": 0.05}),
     "micro-batches": ("pre", {"train__micro_batch": 2}),
@@ -52,19 +54,20 @@ def tokens() -> np.ndarray:
 
 
 def run_trainer(config: Config, folder: Path) -> Path:
-    """The folder with the checkpoints of one run."""
+    """The folder with the log and the checkpoints of one run."""
     data, out = folder / "data", folder / "out"
     write_data_set(data, "steps", tokens(), markov_tokens(200, VOCAB, seed=5), VOCAB)
     trainer.call_or_fail("run", "--config", trainer.write_config(config, folder), "--out", out,
-                         "--data", data)
-    return out / "checkpoints"
+                         "--data", data, "--threads", "1")
+    return out
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_fifty_steps(name, tmp_path):
     placement, changes = CASES[name]
     config = Config({**cases.small(placement).given, **TRAIN}).replace(**changes)
-    checkpoints = run_trainer(config, tmp_path)
+    out = run_trainer(config, tmp_path)
+    checkpoints, logged = out / "checkpoints", scalars(out / "log")
 
     model = build(config, initial_weights(config, 11), torch.float64)
     optimizer = make_optimizer(config, model)
@@ -72,6 +75,9 @@ def test_fifty_steps(name, tmp_path):
     for measured in train(config, model, optimizer, tokens(), seed=12):
         losses.append(measured.loss)
         norms.append(measured.grad_norm)
+        assert logged[measured.step]["lr"] == pytest.approx(measured.lr, rel=1e-14)
+        assert logged[measured.step]["grad_norm"] == pytest.approx(measured.grad_norm, rel=1e-10)
+        assert logged[measured.step]["train_loss"] == pytest.approx(measured.loss, rel=1e-10)
         if measured.step % EVERY:
             continue
         folder = checkpoints / str(measured.step)
@@ -83,10 +89,7 @@ def test_fifty_steps(name, tmp_path):
                    for n, p in parameters.items()}
         assert disagreements(load_file(folder / "optimizer.safetensors"), moments, AGREED) == []
 
-    history = load_file(checkpoints / str(STEPS) / "history.safetensors")
-    want = {"train_loss": torch.tensor(losses, dtype=torch.float64),
-            "grad_norm": torch.tensor(norms, dtype=torch.float64)}
-    assert disagreements(history, want, AGREED) == []
+    assert sorted(logged) == list(range(1, STEPS + 1))
     assert losses[-1] < losses[0]
     if name == "pre":
         assert 0 < sum(norm > config["train.clip"] for norm in norms) < STEPS

@@ -40,7 +40,7 @@ def call(*arguments: str | Path) -> Ended:
     """Runs the trainer on one thread, so that several can run side by side."""
     done = subprocess.run(
         [binary(), *map(str, arguments)], capture_output=True, text=True, timeout=TIMEOUT_S,
-        env={**os.environ, "OMP_NUM_THREADS": "1"})
+        env={**os.environ, "OMP_NUM_THREADS": "1", "OMP_WAIT_POLICY": "passive"})
     return Ended(done.returncode, done.stdout, done.stderr)
 
 

@@ -1,0 +1,43 @@
+"""Reads the scalars out of an attempt log, from its documented layout (core/attempt_log.h)."""
+
+from __future__ import annotations
+
+import struct
+from pathlib import Path
+
+HEADER = struct.Struct("<8sII")
+ENTRY = struct.Struct("<IIQ")  # length, checksum, number
+SCALARS = 2
+
+
+def entries(path: Path):
+    """The bytes of each record, in order; their numbers must count from 1."""
+    data = path.read_bytes()
+    magic, version, _ = HEADER.unpack_from(data)
+    if (magic, version) != (b"NLATTLOG", 1):
+        raise ValueError(f"{path} is no attempt log")
+    at, expected = HEADER.size, 1
+    while at < len(data):
+        length, _, number = ENTRY.unpack_from(data, at)
+        if number != expected:
+            raise ValueError(f"record {number} where {expected} was due")
+        at += ENTRY.size
+        yield data[at : at + length]
+        at, expected = at + length, expected + 1
+
+
+def scalars(path: Path) -> dict[int, dict[str, float]]:
+    """Step -> key -> value."""
+    steps: dict[int, dict[str, float]] = {}
+    for record in entries(path):
+        if record[0] != SCALARS:
+            continue
+        step, count = struct.unpack_from("<qI", record, 1)
+        at = 13
+        for _ in range(count):
+            (size,) = struct.unpack_from("<I", record, at)
+            key = record[at + 4 : at + 4 + size].decode()
+            (value,) = struct.unpack_from("<d", record, at + 4 + size)
+            steps.setdefault(step, {})[key] = value
+            at += 4 + size + 8
+    return steps
