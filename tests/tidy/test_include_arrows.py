@@ -44,6 +44,7 @@ FOREIGN = [
     (r"sqlite3.*\.h|SQLiteCpp/", r"server/store/", "one folder knows which database it is"),
     (r"yaml-cpp/", r"core/sweep/", "the trainer builds without yaml-cpp"),
     (r"boost/math/", r"server/stats/", "statistics have one home"),
+    (r"boost/context/", r"kernels/testing/", "CUDA threads are fibers in a test, nowhere else"),
     (r"boost/", r"server/http/|server/stats/", "Beast and Asio are the HTTP server's"),
     (r"CLI/", r"cli/", "only the command line parses a command line"),
     (r"(spdlog|fmt)/", r"server/|worker/|cli/", "core and model build without spdlog"),
