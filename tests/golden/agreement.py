@@ -11,8 +11,9 @@ import torch
 class Tolerance:
     """Largest |Δ| over the largest |reference|, tensor by tensor.
 
-    Some gradients, as those of key biases, are zero in exact arithmetic: `floor`, a share of the
-    global gradient norm, is what counts as zero there.
+    Some gradients, as those of key biases, are zero in exact arithmetic, and those of a learned
+    angle are sums over rows that cancel (2.0 in all rows to 0.046 in one of the cases): `floor`, a
+    share of the global gradient norm, is the rounding that is let pass there.
     """
 
     relative: float
@@ -20,7 +21,7 @@ class Tolerance:
 
 
 FP64 = Tolerance(1e-10, 1e-12)
-FP32 = Tolerance(1e-5, 1e-7)
+FP32 = Tolerance(1e-5, 2**-22)
 
 
 def gradient_norm(tensors: dict[str, torch.Tensor]) -> float:
