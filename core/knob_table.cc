@@ -289,14 +289,6 @@ Rows OtherRows() {
           .Unit("batches")
           .Observation()
           .Help("batches of the validation set per evaluation, always the same ones; 0: all"),
-      Whole("probe.every", 0)
-          .From(0, 1000000000)
-          .Unit("steps")
-          .Observation()
-          .Help("profiles over depth; 0: at evaluations only"),
-      Switch("probe.sensitivity", false)
-          .Observation()
-          .Help("largest singular value of each sublayer's Jacobian, at evaluations"),
       Whole("checkpoint.every", 500)
           .From(0, 1000000000)
           .Unit("steps")

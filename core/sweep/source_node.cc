@@ -2,6 +2,7 @@
 
 #include <yaml-cpp/yaml.h>
 
+#include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -76,6 +77,39 @@ class Converter {
   int nodes_ = 0;
 };
 
+bool IsMarker(std::string_view line, std::string_view marker) {
+  return line.starts_with(marker) && StripSpace(line).size() == marker.size();
+}
+
+// The line (from 1) at which a second document begins, or 0. The library's own way to read several
+// documents, LoadAll, never returns on some damaged files; in YAML a marker in column 1 is always
+// one.
+int SecondDocument(std::string_view text) {
+  bool begun = false;
+  bool ended = false;
+  int number = 0;
+  for (std::string_view line : Split(text, '\n')) {
+    ++number;
+    const std::string_view content = StripSpace(line);
+    if (content.empty() || content.front() == '#') continue;
+    if (ended || (begun && IsMarker(line, "---"))) return number;
+    if (IsMarker(line, "...")) ended = true;
+    if (content.front() != '%') begun = true;
+  }
+  return 0;
+}
+
+// The first line with more than a comment on it, or 0.
+int FirstContent(std::string_view text) {
+  int number = 0;
+  for (std::string_view line : Split(text, '\n')) {
+    ++number;
+    const std::string_view content = StripSpace(line);
+    if (!content.empty() && content.front() != '#' && !IsMarker(line, "---")) return number;
+  }
+  return 0;
+}
+
 // Tabs are what people trip over, and the library's message does not say so.
 std::string_view TabHint(std::string_view text, int line) {
   const std::vector<std::string_view> lines = Split(text, '\n');
@@ -106,17 +140,18 @@ std::optional<SourceNode> ParseSource(std::string_view text, std::string_view fi
                                       std::vector<SpecError>& errors) {
   const std::string file(filename);
   try {
-    const std::vector<YAML::Node> documents = YAML::LoadAll(std::string(text));
-    if (documents.empty() || documents[0].IsNull()) {
-      errors.push_back({file, 1, 1, "the file is empty; a sweep needs at least base and factors"});
+    const YAML::Node root = YAML::Load(std::string(text));
+    if (const int line = SecondDocument(text); line > 0) {
+      errors.push_back({file, line, 1, "found a second document; one file is one sweep"});
+    }
+    if (root.IsNull()) {
+      const int line = FirstContent(text);
+      errors.push_back({file, std::max(line, 1), 1,
+                        line > 0 ? "not valid YAML: nothing can begin like this"
+                                 : "the file is empty; a sweep needs at least base and factors"});
       return std::nullopt;
     }
-    if (documents.size() > 1) {
-      const SourcePosition position = PositionOf(documents[1].Mark());
-      errors.push_back(
-          {file, position.line, position.column, "found a second document; one file is one sweep"});
-    }
-    return Converter(filename, errors).Convert(documents[0]);
+    return Converter(filename, errors).Convert(root);
   } catch (const YAML::Exception& error) {
     const SourcePosition position = PositionOf(error.mark);
     errors.push_back({file, position.line, position.column,

@@ -236,7 +236,7 @@ INSTANTIATE_TEST_SUITE_P(
         SameCase{"norm.placement=sphere norm.angle=prenorm", "norm.placement=geo norm.decay=none",
                  true},
         SameCase{"norm.placement=sphere norm.alpha=2", "norm.placement=geo norm.decay=none", false},
-        SameCase{"", "eval.every=7 eval.batches=1 probe.every=2 checkpoint.keep=9", true},
+        SameCase{"", "eval.every=7 eval.batches=1 checkpoint.keep=9", true},
         SameCase{"", "train.micro_batch=2 train.deterministic=false data.name=other", true},
         SameCase{"", "train.batch=16", false},
         SameCase{"train.schedule=constant", "train.schedule=constant train.warmup=5", true},
