@@ -58,8 +58,11 @@ template <class... Parameters, class... Arguments>
 int Launch(void (*kernel)(Parameters...), std::int64_t blocks, int threads, void* stream,
            Arguments... arguments) {
   if (blocks == 0) return NORMLAB_OK;
-  kernel<<<static_cast<unsigned>(blocks), static_cast<unsigned>(threads), 0,
-           static_cast<cudaStream_t>(stream)> > >(arguments...);
+  const auto queue = static_cast<cudaStream_t>(stream);
+  const auto grid = static_cast<unsigned>(blocks), block = static_cast<unsigned>(threads);
+  // clang-format off
+  kernel<<<grid, block, 0, queue>>>(arguments...);  // the formatter takes <<<>>> apart
+  // clang-format on
   const cudaError_t error = cudaGetLastError();
   return error == cudaSuccess ? NORMLAB_OK : FailOnDevice(cudaGetErrorString(error));
 }
