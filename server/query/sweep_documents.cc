@@ -106,7 +106,7 @@ json Warnings(const json& spec, const std::string& state, const Surroundings& ar
   const json& resources = spec.at("resources");
   const Demand demand = {resources.value("gpus", int64_t{0}), resources.value("cpus", int64_t{1}),
                          resources.value("memory", int64_t{0})};
-  const std::string why = WhyNowhere(demand, around.workers, kTrainerMath);
+  const std::string why = DemandWarning(demand, around.workers, kTrainerMath);
   if (!why.empty()) warnings.push_back(why);
   return warnings;
 }

@@ -100,7 +100,10 @@ std::string WhyNowhere(const Demand& demand, const std::vector<WorkerFacts>& wor
     cpus = std::max(cpus, worker.resources.cpus);
     memory = std::max(memory, worker.resources.memory_bytes);
   }
-  if (counted == nullptr) return "no worker is connected";
+  if (counted == nullptr) {
+    return demand.gpus == 0 ? "no worker is connected"
+                            : Cat("needs ", Count(demand.gpus, "GPU"), "; no worker is connected");
+  }
   if (demand.gpus > gpus) {
     return Cat("needs ", Count(demand.gpus, "GPU"), "; no connected worker has ", demand.gpus);
   }
