@@ -15,7 +15,8 @@ export function formatNumber(value: Numeric | null | undefined, digits = 4): str
   if (Number.isInteger(number) && Math.abs(number) < 1e7) return String(number);
   const size = Math.abs(number);
   if (size !== 0 && (size < 1e-3 || size >= 1e7)) return number.toExponential(digits - 1);
-  return number.toPrecision(digits);
+  // toPrecision would turn 10500.3 into 1.050e+4.
+  return size >= 10 ** digits ? String(Math.round(number)) : number.toPrecision(digits);
 }
 
 export function formatSigned(value: Numeric | null, digits = 3): string {

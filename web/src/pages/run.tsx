@@ -107,7 +107,13 @@ function ScalarCharts({ run }: { run: RunDetail }) {
 const PROFILE_TITLES: Record<string, string> = {
   hidden_ma: "Mean |x| over depth",
   hidden_var: "Variance over depth",
+  hidden_rms: "Root mean square over depth",
+  hidden_max: "Largest |x| over depth",
+  var_data: "Variance over tokens and samples",
+  branch_rms: "Size of the branch",
   angle: "Angle before and after each sublayer",
+  angle_p95: "Angle, 95th percentile",
+  angle_max: "Largest angle",
 };
 
 function ProfileCharts({ run }: { run: RunDetail }) {
