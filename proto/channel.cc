@@ -20,7 +20,8 @@ grpc::ChannelArguments Arguments() {
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 10'000);
   // A server that comes back is found within seconds: gRPC's own back-off grows to two minutes.
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
-  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 100);
+  // Despite its name: how long one attempt to connect may take. A busy machine needs its time.
+  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 10'000);
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 2'000);
   // A proxy of the environment is for the wide world, not for a server on this machine or cluster.
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
