@@ -17,7 +17,9 @@
 #include "model/evaluation.h"
 #include "model/init.h"
 #include "model/probes/angle.h"
+#include "model/probes/branch_profile.h"
 #include "model/probes/hidden_profile.h"
+#include "model/probes/peri_bound.h"
 
 namespace normlab::model {
 namespace {
@@ -254,12 +256,13 @@ absl::Status TrainLoop::EvaluateAt(int64_t step) {
   Tape tape;
   ASSIGN_OR_RETURN(const EvalRecord eval, Evaluate(model_, val_, options, &tape));
   RETURN_IF_ERROR(sink_.Write(eval));
-  for (ProfileRecord& profile : HiddenProfiles(tape, step)) {
-    RETURN_IF_ERROR(sink_.Write(std::move(profile)));
+  const PeriBound bound = CheckPeriBound(model_, tape, step);
+  for (const std::vector<ProfileRecord>& profiles :
+       {HiddenProfiles(tape, step), AngleProfiles(tape, step), BranchProfiles(tape, step),
+        SphereProfiles(model_, tape, step), bound.profiles}) {
+    for (const ProfileRecord& profile : profiles) RETURN_IF_ERROR(sink_.Write(profile));
   }
-  for (ProfileRecord& profile : AngleProfiles(tape, step)) {
-    RETURN_IF_ERROR(sink_.Write(std::move(profile)));
-  }
+  for (const EventRecord& violation : bound.violations) RETURN_IF_ERROR(sink_.Write(violation));
   return absl::OkStatus();
 }
 

@@ -6,8 +6,12 @@
 #include <algorithm>
 #include <cmath>
 
+#include "model/init.h"
 #include "model/probes/angle.h"
+#include "model/probes/branch_profile.h"
 #include "model/probes/hidden_profile.h"
+#include "model/probes/peri_bound.h"
+#include "tests/model/tiny_run.h"
 
 namespace normlab::model {
 namespace {
@@ -125,6 +129,98 @@ TEST(AngleProfiles, SmallAnglesKeepTheirDigits) {
   EXPECT_NEAR(RowAngles(x, y)[0].item<double>(), 1e-9, 1e-17);
   EXPECT_NEAR(RowAngles(x, -x)[0].item<double>(), std::acos(-1.0), 1e-15);
   EXPECT_EQ(RowAngles(x, at::zeros_like(x))[0].item<double>(), std::acos(0.0));
+}
+
+struct Forwarded {
+  explicit Forwarded(const std::string& placement)
+      : spec(TinySpec(placement)), parameters(spec), model(spec, parameters) {
+    InitialiseParameters(spec, parameters);
+    at::Generator generator = at::detail::createCPUGenerator(9);
+    const at::Tensor tokens =
+        at::randint(0, spec.vocab, {3, spec.seq_len}, generator, at::kLong);
+    const at::NoGradGuard no_grad;
+    ForwardOptions options;
+    options.tape = &tape;
+    model.Forward(tokens, options);
+  }
+  ModelSpec spec;
+  Parameters parameters;
+  Transformer model;
+  Tape tape;
+};
+
+double Rms(const at::Tensor& x) {
+  return std::sqrt(x.to(at::kDouble).square().mean().item<double>());
+}
+
+TEST(BranchProfiles, AreTakenBeforeAndAfterTheOutputNorm) {
+  const Forwarded run("peri");
+  const auto profiles = BranchProfiles(run.tape, 1);
+  EXPECT_EQ(profiles[0].first_index, 1);
+  for (size_t s = 0; s < run.tape.sublayers.size(); ++s) {
+    EXPECT_NEAR(Find(profiles, "branch_rms")[s], Rms(run.tape.sublayers[s].raw), 1e-14);
+    const double out = Rms(run.tape.sublayers[s].out);
+    EXPECT_NEAR(Find(profiles, "branch_rms_out")[s], out, 1e-14);
+    EXPECT_NEAR(Find(profiles, "branch_share")[s], out / Rms(run.tape.hidden[s]), 1e-12);
+  }
+}
+
+TEST(SphereProfiles, RawAngleIsTheStepThatTheStreamTakes) {
+  const Forwarded run("geo");  // no clamp, exponential map: the raw angle is the angle taken
+  const auto raw = SphereProfiles(run.model, run.tape, 1);
+  const auto angle = AngleProfiles(run.tape, 1);
+  for (size_t s = 0; s < run.tape.sublayers.size(); ++s) {
+    EXPECT_NEAR(Find(raw, "theta_raw")[s], Find(angle, "angle")[s], 1e-12) << s;
+    EXPECT_EQ(Find(raw, "theta_over_half_pi")[s], 0);
+    EXPECT_GT(Find(raw, "tangential")[s], 0.5);
+    EXPECT_LE(Find(raw, "tangential")[s], 1.0);
+  }
+  EXPECT_TRUE(SphereProfiles(Forwarded("pre").model, run.tape, 1).empty());
+}
+
+TEST(SphereProfiles, CountsTokensThatWrap) {
+  Forwarded run("geo");
+  run.tape.sublayers[1].out = run.tape.sublayers[1].out * 1e6;
+  const auto profiles = SphereProfiles(run.model, run.tape, 1);
+  EXPECT_EQ(Find(profiles, "theta_over_pi")[1], 1.0);
+  EXPECT_EQ(Find(profiles, "theta_over_pi")[0], 0.0);
+}
+
+TEST(PeriBound, HoldsAndIsTheStatedOne) {
+  const Forwarded run("peri");
+  const PeriBound bound = CheckPeriBound(run.model, run.tape, 1);
+  EXPECT_TRUE(bound.violations.empty());
+  const at::Tensor start = run.tape.hidden[0].flatten(1);
+  const double entries = static_cast<double>(start.size(1));
+  const at::Tensor norm = start.square().sum(1).sqrt();
+  for (size_t s = 1; s < run.tape.hidden.size(); ++s) {
+    const double steps = static_cast<double>(s);  // gains are 1, biases absent, Δt = 1
+    EXPECT_EQ(Find(bound.profiles, "gain_max")[s - 1], 1.0);
+    EXPECT_NEAR(Find(bound.profiles, "peri_ma_bound")[s - 1],
+                (norm / std::sqrt(entries) + steps).mean().item<double>(), 1e-12);
+    EXPECT_NEAR(Find(bound.profiles, "peri_var_bound")[s - 1],
+                ((norm + steps * std::sqrt(entries)).square() / (entries - 1)).mean().item<double>(),
+                1e-10);
+    EXPECT_GT(Find(bound.profiles, "peri_ma_tightness")[s - 1], 0.0);
+    EXPECT_LT(Find(bound.profiles, "peri_ma_tightness")[s - 1], 1.0);
+  }
+}
+
+TEST(PeriBound, ABrokenStreamIsAnEvent) {
+  Forwarded run("peri");
+  run.tape.hidden[2] = run.tape.hidden[2] * 100.0;
+  const PeriBound bound = CheckPeriBound(run.model, run.tape, 7);
+  ASSERT_EQ(bound.violations.size(), 2u);
+  EXPECT_EQ(bound.violations[0].kind, "bound_violation");
+  EXPECT_EQ(bound.violations[0].step, 7);
+  EXPECT_NE(bound.violations[0].detail_json.find("\"sublayer\":2"), std::string::npos);
+}
+
+TEST(PeriBound, SaysNothingAboutOtherPlacements) {
+  for (const char* placement : {"pre", "post", "geo", "layerscale"}) {
+    const Forwarded run(placement);
+    EXPECT_TRUE(CheckPeriBound(run.model, run.tape, 1).profiles.empty()) << placement;
+  }
 }
 
 }  // namespace

@@ -74,8 +74,8 @@ TEST_F(TrainTest, ArmsReadTheSameBatches) {
 }
 
 TEST_F(TrainTest, StopsAtTheFirstNonFiniteValue) {
-  CHECK_OK(setup.config.Parse("train.lr", "1e30"));
-  CHECK_OK(setup.config.Parse("train.clip", "off"));
+  // lr · weight_decay = 100: every step multiplies the matrices by −99.
+  CHECK_OK(setup.config.Parse("train.lr", "1000"));
   setup.stop.nonfinite = true;
   Train();
   EXPECT_EQ(exit, TrainerExit::kStoppedByPolicy);
@@ -88,8 +88,8 @@ TEST_F(TrainTest, StopsAtTheFirstNonFiniteValue) {
 }
 
 TEST_F(TrainTest, TrainsOnThroughNonFiniteValuesWithoutThatRule) {
-  CHECK_OK(setup.config.Parse("train.lr", "1e30"));
-  CHECK_OK(setup.config.Parse("train.clip", "off"));
+  // lr · weight_decay = 100: every step multiplies the matrices by −99.
+  CHECK_OK(setup.config.Parse("train.lr", "1000"));
   setup.stop.nonfinite = false;
   Train();
   EXPECT_EQ(exit, TrainerExit::kDone);
@@ -127,7 +127,8 @@ TEST_P(Learns, ARepeatedSentence) {
   auto loop = TrainLoop::Create(setup, sink, clock);
   ASSERT_THAT(loop, IsOk());
   ASSERT_THAT((*loop)->Run([] { return false; }), IsOk());
-  EXPECT_LT(sink.All<EvalRecord>().back().val_loss, 2.2);
+  // The branches of rezero start at 0 and must first be let in.
+  EXPECT_LT(sink.All<EvalRecord>().back().val_loss, GetParam() == "rezero" ? 2.6 : 2.2);
 }
 
 INSTANTIATE_TEST_SUITE_P(All, Learns, testing::ValuesIn([] {
