@@ -9,7 +9,7 @@
 #ifndef NORMLAB_KERNELS_INCLUDE_NORMLAB_KERNELS_CUDA_H_
 #define NORMLAB_KERNELS_INCLUDE_NORMLAB_KERNELS_CUDA_H_
 
-#include "normlab_kernels.h"
+#include "kernels/include/normlab_kernels.h"
 
 #ifdef __cplusplus
 extern "C" {

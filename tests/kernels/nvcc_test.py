@@ -30,8 +30,11 @@ def compile_source(nvcc, source, folder):
 
 def kernels(report):
     """(kernel, architecture, registers, spilled bytes) of each entry in ptxas's report."""
-    entry = re.compile(r"Compiling entry function '(\S+)' for 'sm_(\w+)'.*?(\d+) bytes spill stores, "
-                       r"(\d+) bytes spill loads.*?Used (\d+) registers", re.DOTALL)
+    entry = re.compile(
+        r"Compiling entry function '(\S+)' for 'sm_(\w+)'.*?"
+        r"(\d+) bytes spill stores, (\d+) bytes spill loads.*?Used (\d+) registers",
+        re.DOTALL,
+    )
     for name, architecture, stores, loads, registers in entry.findall(report):
         yield name, architecture, int(registers), int(stores) + int(loads)
 

@@ -17,8 +17,8 @@ assert (v.grad * x).sum(-1).abs().max() < 1e-3, "dv must be tangent to x"
 x64, v64 = (t.detach().double()[:2, :16].contiguous().requires_grad_() for t in (x, v))
 assert torch.autograd.gradcheck(lambda a, b: torch.ops.normlab.geonorm(a, b, 0.5), (x64, v64))
 gain = torch.rand(16, dtype=torch.float64, requires_grad=True)
-for norms in (("none", "none", "layernorm"), ("rmsnorm", "none", "rmsnorm"), ("layernorm", "layernorm", "none")):
-    branch, post, following = norms
+for branch, post, following in (("none", "none", "layernorm"), ("rmsnorm", "none", "rmsnorm"),
+                                ("layernorm", "layernorm", "none")):
     assert torch.autograd.gradcheck(
         lambda a, b, g: torch.ops.normlab.residual(
             a, b, 1.3, 0.4, branch_norm=branch, branch_gain=g, post_norm=post, post_gain=g,
