@@ -1,5 +1,6 @@
 #include "server/rpc/rpc_server.h"
 
+#include <grpc/support/log.h>
 #include <grpcpp/grpcpp.h>
 
 #include <utility>
@@ -40,6 +41,9 @@ absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> Credentials(
 }
 
 void Configure(grpc::ServerBuilder& builder) {
+  // What gRPC has to say, a taken port above all, comes back as a status; its own lines on standard
+  // error would only frighten.
+  gpr_set_log_function([](gpr_log_func_args*) {});
   builder.SetMaxReceiveMessageSize(kMaxMessageBytes);
   builder.SetMaxSendMessageSize(kMaxMessageBytes);
   // gRPC would share a port with another server and answer every second call.
