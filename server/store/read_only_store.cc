@@ -50,6 +50,8 @@ int OnlyReading(void*, int action, const char* argument, const char* function, c
 
 absl::Status ErrorOf(sqlite3* db, int code) {
   const std::string message = sqlite3_errmsg(db);
+  // A function that the authorizer denies is a plain error to SQLite.
+  if (message.starts_with("not authorized")) code = SQLITE_AUTH;
   switch (code & 0xff) {
     case SQLITE_AUTH:
       return absl::PermissionDeniedError(Cat("only reading is allowed here: ", message));

@@ -28,15 +28,15 @@ constexpr char kInsertRun[] = R"(
                    data_name, data_sha256, seed, steps, warmup, cost_class, gpus, cpus,
                    memory_bytes, budget_failures, budget_preemptions, budget_time_s,
                    budget_stall_s, state, reason, queued_at)
-  VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20,
-          ?21, ?22, 'queued', 'submitted', ?23))";
+  VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19,
+          ?20, ?21, ?22, 'queued', 'submitted', ?23))";
 constexpr char kInsertMember[] = R"(
   INSERT INTO member (sweep, cell, seed, run, linked) VALUES (?1, ?2, ?3, ?4, ?5))";
 constexpr char kAddFactors[] = R"(
   UPDATE run SET factors = json_patch(factors, ?2) WHERE id = ?1)";
 constexpr char kUpsertWorker[] = R"(
-  INSERT INTO worker (id, incarnation, state, host, local, draining, slots, cpus, memory_bytes, gpus,
-                      store_id, protocol, build, trainer_build, trainer_math, torch, isa,
+  INSERT INTO worker (id, incarnation, state, host, local, draining, slots, cpus, memory_bytes,
+                      gpus, store_id, protocol, build, trainer_build, trainer_math, torch, isa,
                       trainer_error, failures_in_a_row, quarantined_until, first_seen_at,
                       last_seen_at)
   VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20,

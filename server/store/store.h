@@ -12,8 +12,8 @@
 namespace normlab::server {
 
 struct StoreOptions {
-  std::string path;       // normlab.db; made when it is not there
-  std::string lock_file;  // held while the store is open; empty: none (tests)
+  std::string path;            // normlab.db; made when it is not there
+  std::string lock_file = "";  // held while the store is open; empty: none (tests)
   // Open the database even on a network file system, where SQLite's locks cannot be relied on.
   bool allow_network_file_system = false;
 };

@@ -3,8 +3,8 @@
 -- block.
 --
 -- Who writes what: the dispatcher writes sweep, cell, member, run, attempt, worker, data_set and
--- transition; ingest writes attempt_log, scalar_block, profile_row, event, eval, log_line, checkpoint,
--- verdict and run_summary. Both through the one writing connection.
+-- transition; ingest writes attempt_log, scalar_block, profile_row, event, eval, log_line,
+-- checkpoint, verdict and run_summary. Both through the one writing connection.
 
 CREATE TABLE meta (
   key TEXT PRIMARY KEY,

@@ -1,0 +1,87 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/json.h"
+#include "nlohmann/json.hpp"
+#include "tests/builders/status_matchers.h"
+#include "tests/server/dispatch/server_lab.h"
+
+namespace normlab::server {
+namespace {
+
+TEST(Submit, ExpandsAndQueues) {
+  ServerLab lab;
+  const SubmitReply reply = lab.Submit(ServerLab::Spec({"pre", "geo"}, 2), "key");
+  EXPECT_EQ(reply.sweep, SweepId(1));
+  const auto answer = *ParseJson(reply.json);
+  EXPECT_EQ(answer["schema"], "normlab.submit.v1");
+  EXPECT_EQ(answer["runs"], 4);
+  EXPECT_EQ(answer["linked"], 0);
+  EXPECT_EQ(answer["sweep"], "s1");
+  EXPECT_TRUE(answer["estimate_s"].is_null());
+  EXPECT_EQ(answer["warnings"], nlohmann::json::array({"no worker is connected"}));
+  EXPECT_EQ(lab.Number("SELECT count(*) FROM run_v WHERE state = 'queued'"), 4);
+  EXPECT_EQ(lab.Text("SELECT factors FROM run_v WHERE run = 'r3'"), R"({"norm.placement":"geo"})");
+  EXPECT_EQ(lab.Text("SELECT cell FROM member_v WHERE run = 'r4'"), "s1/c2");
+}
+
+TEST(Submit, TheSameKeyIsTheSameSweep) {
+  ServerLab lab;
+  const SubmitReply first = lab.Submit(ServerLab::Spec({"pre"}), "key");
+  lab.Restart();
+  const SubmitReply second = lab.Submit(ServerLab::Spec({"pre"}), "key");
+  EXPECT_EQ(second.sweep, first.sweep);
+  EXPECT_EQ(second.json, first.json);
+  EXPECT_EQ(lab.Number("SELECT count(*) FROM sweep_v"), 1);
+}
+
+TEST(Submit, LinksWhatExistsUnlessFresh) {
+  ServerLab lab;
+  lab.Submit(ServerLab::Spec({"pre"}, 2), "a");
+  const auto second = *ParseJson(lab.Submit(ServerLab::Spec({"pre", "post"}, 2), "b").json);
+  EXPECT_EQ(second["linked"], 2);
+  EXPECT_EQ(second["linked_runs"], nlohmann::json::array({"r1", "r2"}));
+  EXPECT_EQ(lab.Number("SELECT count(*) FROM run_v"), 4);
+  const auto fresh = *ParseJson(lab.Submit(ServerLab::Spec({"pre"}, 2), "c", true).json);
+  EXPECT_EQ(fresh["linked"], 0);
+  EXPECT_EQ(lab.Number("SELECT count(*) FROM run_v"), 6);
+}
+
+TEST(Submit, ADryRunChangesNothing) {
+  ServerLab lab;
+  const auto answer =
+      *ParseJson(lab.Submit(ServerLab::Spec({"pre"}), "", false, /*dry_run=*/true).json);
+  EXPECT_TRUE(answer["dry_run"].get<bool>());
+  EXPECT_TRUE(answer["sweep"].is_null());
+  EXPECT_EQ(lab.Number("SELECT count(*) FROM sweep_v"), 0);
+  EXPECT_EQ(lab.Number("SELECT count(*) FROM run_v"), 0);
+}
+
+TEST(Submit, UnknownDataSetSaysWhichThereAre) {
+  ServerLab lab;
+  SubmitRequest request;
+  request.spec_json = ServerLab::Spec({"pre"}, 1, "{data: {name: missing}}");
+  request.client_key = "key";
+  EXPECT_THAT(lab.dispatcher().Submit(request),
+              IsStatus(absl::StatusCode::kInvalidArgument,
+                       "there is no data set 'missing'; there is: kjv; make it with `normlab data "
+                       "prepare missing FILE…`"));
+}
+
+TEST(Submit, EstimatesFromWhatRanBefore) {
+  ServerLab lab;
+  lab.Submit(ServerLab::Spec({"pre"}, 1, "{data: {name: kjv}, train: {steps: 40}}"), "a");
+  LabWorker worker(lab, "w");
+  worker.Call();
+  worker.Train(40, 40);
+  worker.Send(1000);
+  worker.Call();
+  ASSERT_EQ(lab.Text("SELECT state FROM run_v"), "done");
+  const auto answer = *ParseJson(
+      lab.Submit(ServerLab::Spec({"geo"}, 2, "{data: {name: kjv}, train: {steps: 80}}"), "b").json);
+  // 1 s for 40 steps; two runs of 80 on one slot.
+  EXPECT_DOUBLE_EQ(answer["estimate_s"].get<double>(), 4);
+}
+
+}  // namespace
+}  // namespace normlab::server
