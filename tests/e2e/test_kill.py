@@ -73,3 +73,16 @@ def test_a_server_asked_to_end_leaves_no_process_behind(lab):
     lab.start()
     lab.normlab("watch", "ended")
     assert_complete(lab, "ended")
+
+
+def test_a_worker_that_outlived_its_server_ends_with_the_next_one(lab):
+    lab.submit("adopted", BODY)
+    lab.first_run_past(50)
+    programs = labs.children(lab.server.pid, "normlab")
+    lab.stop(signal.SIGKILL)
+    assert all(map(labs.alive, programs)), "worker and trainer go on without a server"
+    lab.start()
+    step = lab.runs()[0]["step"]
+    lab.until(lambda: lab.runs()[0]["step"] > step, "the trainer's next records")
+    assert lab.stop(signal.SIGTERM) == 0
+    assert not any(map(labs.alive, programs))
