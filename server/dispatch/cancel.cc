@@ -87,13 +87,16 @@ absl::StatusOr<std::string> Dispatcher::Impl::CancelSweep(SweepId id, const std:
 absl::StatusOr<std::string> Dispatcher::Impl::CancelRuns(const std::vector<RunId>& runs,
                                                          const std::string& reason,
                                                          Changed& changed) {
+  const Moment now = Now();
+  RunChanges changes;  // all of them in one commit
+  changes.now = now.wall;
   std::vector<std::string> ended;
   for (const RunId run : runs) {
     if (IsFinal(scheduler_.FindRun(run)->state)) continue;
-    const Moment now = Now();
-    RETURN_IF_ERROR(Commit(scheduler_.OnRunCancelled(run, reason, now.monotonic), now, changed));
+    AddEffects(scheduler_.OnRunCancelled(run, reason, now.monotonic), now, changes, changed);
     ended.push_back(ToString(run));
   }
+  RETURN_IF_ERROR(CommitChanges(changes));
   if (ended.empty() && runs.size() == 1) {
     return FailedPrecondition(ToString(runs.front()), " has ended already");
   }

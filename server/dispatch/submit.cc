@@ -63,6 +63,7 @@ absl::StatusOr<SubmitReply> Dispatcher::Impl::SubmitLocked(const SubmitRequest& 
     sweep.runs.push_back(RunOf(prepared, run));
   }
   AddEffects(scheduler_.OnSubmitted(std::move(sweep), now.monotonic), now, changes, changed);
+  changes.states.clear();  // new rows say the same, and linking moves nobody
   changed.sweeps.insert(*id);
   next_sweep_ = SweepId(next_sweep_.value() + 1);
   next_run_ = RunId(next_run_.value() + static_cast<int64_t>(plan.created.size()));

@@ -37,6 +37,7 @@ absl::Status SetUp(SQLite::Database& db) {
     db.exec("PRAGMA journal_mode = WAL");
     db.exec("PRAGMA synchronous = FULL");
     db.exec("PRAGMA foreign_keys = ON");
+    db.exec("PRAGMA cache_size = -65536");  // KiB; a big sweep is one transaction
     fault = db.execAndGet("PRAGMA quick_check(1)").getString();
   }));
   if (fault != "ok") return DataLoss("the database is damaged: ", fault);
