@@ -14,8 +14,8 @@ namespace normlab::model {
 // forward-mode and no second derivative, which sensitivity probes need, so that these take kMath.
 enum class AttentionPath { kFused, kMath };
 
-// q, k, v [B, H, T, h] in one dtype, any strides with the last dimension dense. Returns [B, H, T, h].
-// Position i sees positions 0 … i.
+// q, k, v [B, H, T, h] in one dtype, any strides with the last dimension dense. Returns [B, H, T,
+// h]. Position i sees positions 0 … i.
 at::Tensor CausalAttention(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                            AttentionPath path);
 

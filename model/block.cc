@@ -69,8 +69,7 @@ SublayerParams BindSublayer(const SublayerSpec& sublayer, const Parameters& para
 
 at::Tensor Linear(const ModelSpec& spec, const LinearParams& params, const at::Tensor& x) {
   if (spec.precision != Precision::kBf16) return at::linear(x, params.weight, params.bias);
-  const at::Tensor bias =
-      params.bias.defined() ? params.bias.to(at::kBFloat16) : at::Tensor();
+  const at::Tensor bias = params.bias.defined() ? params.bias.to(at::kBFloat16) : at::Tensor();
   return at::linear(x.to(at::kBFloat16), params.weight.to(at::kBFloat16), bias);
 }
 
@@ -82,9 +81,8 @@ at::Tensor BranchOutput(const SublayerContext& context, const SublayerSpec& subl
   const at::Tensor raw = sublayer.branch == Branch::kAttention
                              ? AttentionBranch(context, params, input, tape)
                              : FeedForwardBranch(context, params, input);
-  const at::Tensor out = sublayer.norm_out
-                             ? Normalise(spec, params.norm_out, raw.to(x.scalar_type()))
-                             : raw;
+  const at::Tensor out =
+      sublayer.norm_out ? Normalise(spec, params.norm_out, raw.to(x.scalar_type())) : raw;
   if (tape != nullptr) {
     tape->raw = raw;
     tape->out = out;

@@ -123,7 +123,8 @@ absl::StatusOr<std::vector<double>> Series(const TensorMap& tensors, const std::
                                            int64_t step) {
   const auto found = tensors.find(name);
   if (found == tensors.end() || found->second.numel() != step) {
-    return absl::DataLossError(absl::StrCat("history of ", name, " does not cover ", step, " steps"));
+    return absl::DataLossError(
+        absl::StrCat("history of ", name, " does not cover ", step, " steps"));
   }
   const double* values = found->second.const_data_ptr<double>();
   return std::vector<double>(values, values + step);

@@ -2,7 +2,8 @@
 //   weights.safetensors     every parameter by its name
 //   optimizer.safetensors   m.<parameter>, v.<parameter>
 //   history.safetensors     train_loss, grad_norm: F64 [step], entry t − 1 is step t
-//   state.json              step, identity, trainer_math, isa, threads, config, SHA-256 of the files
+//   state.json              step, identity, trainer_math, isa, threads, config, SHA-256 of the
+//   files
 // The data position needs no file: batches are a function of (seed.data, step). The history is what
 // stop rules look back at, so that a resumed run stops exactly where an uninterrupted one would.
 //
@@ -24,8 +25,8 @@ namespace normlab::model {
 
 // Says what a checkpoint belongs to and where it was made.
 struct CheckpointOrigin {
-  std::string identity;      // of the run (core/run_config.h)
-  std::string config_json;   // the resolved config
+  std::string identity;     // of the run (core/run_config.h)
+  std::string config_json;  // the resolved config
   std::string isa;
   int threads = 1;
 };

@@ -13,7 +13,7 @@ using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
 constexpr double kParallel = 1e-6;  // ‖u‖/‖v‖ below which a non-vanishing angle has no direction
-constexpr int kSeriesTerms = 11;    // reaches fp64 for q < 1
+constexpr int kSeriesTerms = 11;  // reaches fp64 for q < 1
 
 // Σ c_n q^n by Horner's rule.
 Tensor Polynomial(const Tensor& q, const double (&c)[kSeriesTerms]) {
@@ -216,8 +216,7 @@ Coefficients MakeCoefficients(const AngleSpec& angle, const RowStats& row, const
       Choose(mask, out.by_bias_x, angled.by_bias_x);
       Choose(mask, out.by_bias_u, angled.by_bias_u);
     }
-    const Tensor parallel =
-        row.p * row.a <= kParallel * kParallel * v.square().sum(-1, true);
+    const Tensor parallel = row.p * row.a <= kParallel * kParallel * v.square().sum(-1, true);
     if (angle.fixed) passed = passed.logical_or(parallel);
     if (bias.defined()) {
       passed = passed.logical_or(parallel.logical_and(bias != 0));
@@ -283,8 +282,7 @@ class GeodesicFunction : public torch::autograd::Function<GeodesicFunction> {
     const Tensor gamma = gx * row.inv_a;
     const Tensor slope = 2.0 * row.inv_a * (k.cp * gx + k.wp * gu);
     const Tensor dv = k.w * (g - gamma * rows) + slope * row.u;
-    const Tensor dx =
-        k.c * g - k.w * gamma * row.u - row.p * slope * rows - row.beta * dv;
+    const Tensor dx = k.c * g - k.w * gamma * row.u - row.p * slope * rows - row.beta * dv;
     Tensor dscale, dbias;
     if (scale.defined()) dscale = (k.by_scale_x * gx + k.by_scale_u * gu).sum().view({1});
     if (bias.defined()) dbias = (k.by_bias_x * gx + k.by_bias_u * gu).sum().view({1});
@@ -302,8 +300,8 @@ at::Tensor ComposedGeodesic(const AngleSpec& angle, const at::Tensor& x, const a
 at::Tensor RawAngle(const AngleSpec& angle, const at::Tensor& x, const at::Tensor& v,
                     const at::Tensor& scale, const at::Tensor& bias) {
   const at::NoGradGuard no_grad;
-  const RowStats row = MakeStats(x.reshape({-1, x.size(-1)}),
-                                 v.reshape({-1, x.size(-1)}).to(x.scalar_type()));
+  const RowStats row =
+      MakeStats(x.reshape({-1, x.size(-1)}), v.reshape({-1, x.size(-1)}).to(x.scalar_type()));
   Tensor theta = row.p.sqrt();
   if (scale.defined()) theta = theta * scale;
   if (bias.defined()) theta = theta + bias;

@@ -41,8 +41,10 @@ constexpr char kHelp[] =
     "      one line of JSON: build, trainer_math, torch, instruction set, cuda\n"
     "  normlab-trainer --version | --help\n"
     "\n"
-    "run.json holds any of the knobs that `normlab config` lists: {\"norm\": {\"placement\": \"geo\"}}.\n"
-    "--composed-norms (run, step) takes the reference path of norms and residuals, for comparison.\n"
+    "run.json holds any of the knobs that `normlab config` lists: {\"norm\": {\"placement\": "
+    "\"geo\"}}.\n"
+    "--composed-norms (run, step) takes the reference path of norms and residuals, for "
+    "comparison.\n"
     "--data is a data folder, or the folder of one data set; default $NORMLAB_DATA.\n"
     "SIGTERM, SIGUSR1 and Ctrl-C write a checkpoint and end the run.\n"
     "\n"
@@ -129,6 +131,4 @@ int Main(const std::vector<std::string>& arguments, char** argv) {
 }  // namespace
 }  // namespace normlab::model
 
-int main(int argc, char** argv) {
-  return normlab::model::Main({argv + 1, argv + argc}, argv);
-}
+int main(int argc, char** argv) { return normlab::model::Main({argv + 1, argv + argc}, argv); }

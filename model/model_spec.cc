@@ -112,9 +112,8 @@ SublayerSpec MakeSublayer(const RunConfig& config, const Placement& placement, i
 
 NormSpec MakeNorm(const RunConfig& config) {
   NormSpec norm;
-  norm.kind = Choice<NormKind>(config, "norm.kind",
-                               {{"layernorm", NormKind::kLayerNorm},
-                                {"rmsnorm", NormKind::kRmsNorm}});
+  norm.kind = Choice<NormKind>(
+      config, "norm.kind", {{"layernorm", NormKind::kLayerNorm}, {"rmsnorm", NormKind::kRmsNorm}});
   norm.eps = config.Real("norm.eps");
   norm.gain = config.Bool("norm.gain");
   norm.bias = norm.gain && config.Bool("model.bias") && norm.kind == NormKind::kLayerNorm;
@@ -173,12 +172,12 @@ ModelSpec MakeModelSpec(const RunConfig& config, int64_t data_vocab) {
   spec.ffn = config.Int("model.ffn");
   spec.seq_len = config.Int("model.seq_len");
   spec.vocab = config.VocabFor(data_vocab);
-  spec.positions = Choice<Positions>(
-      config, "model.positions",
-      {{"learned", Positions::kLearned}, {"rotary", Positions::kRotary}});
-  spec.activation = Choice<Activation>(
-      config, "model.activation",
-      {{"gelu", Activation::kGelu}, {"gelu-tanh", Activation::kGeluTanh}});
+  spec.positions =
+      Choice<Positions>(config, "model.positions",
+                        {{"learned", Positions::kLearned}, {"rotary", Positions::kRotary}});
+  spec.activation =
+      Choice<Activation>(config, "model.activation",
+                         {{"gelu", Activation::kGelu}, {"gelu-tanh", Activation::kGeluTanh}});
   spec.tied_head = config.Bool("model.tied_head");
   spec.bias = config.Bool("model.bias");
   spec.norm = MakeNorm(config);

@@ -1,5 +1,5 @@
-// What a run trains, as plain numbers: the part of a RunConfig that determines the model, with every
-// preset and every default resolved, one SublayerSpec per sublayer. No tensors in here.
+// What a run trains, as plain numbers: the part of a RunConfig that determines the model, with
+// every preset and every default resolved, one SublayerSpec per sublayer. No tensors in here.
 #ifndef NORMLAB_MODEL_MODEL_SPEC_H_
 #define NORMLAB_MODEL_MODEL_SPEC_H_
 
@@ -26,33 +26,33 @@ enum class InitScheme { kPlacement, kGpt2, kSmallWang, kXavier };
 struct NormSpec {
   NormKind kind = NormKind::kLayerNorm;
   double eps = 1e-5;
-  bool gain = true;      // false: neither gain nor bias, in every norm
-  bool bias = false;     // LayerNorm only
-  bool pb_relax = false; // divide a row by max|x|/8 first (CogView, "PB-relax")
+  bool gain = true;       // false: neither gain nor bias, in every norm
+  bool bias = false;      // LayerNorm only
+  bool pb_relax = false;  // divide a row by max|x|/8 first (CogView, "PB-relax")
 };
 
 // How far a sphere placement turns: θ from ‖v‖/R (see geodesic.h).
 struct AngleSpec {
-  double alpha = 1;        // α·decay(k)
-  double clamp = 0;        // radians; 0: off
+  double alpha = 1;  // α·decay(k)
+  double clamp = 0;  // radians; 0: off
   Retraction retraction = Retraction::kExp;
-  bool fixed = false;      // angle: prenorm; then fixed_theta replaces everything else
+  bool fixed = false;  // angle: prenorm; then fixed_theta replaces everything else
   double fixed_theta = 0;
-  bool affine = false;     // learned scale and bias
+  bool affine = false;  // learned scale and bias
 };
 
 struct SublayerSpec {
   Branch branch = Branch::kAttention;
-  int64_t block = 1;          // l, counted from 1
+  int64_t block = 1;  // l, counted from 1
   bool norm_in = false;
   bool norm_out = false;
   bool norm_post = false;
-  double input_divisor = 1;   // √l of lns
+  double input_divisor = 1;  // √l of lns
   Combine combine = Combine::kPlain;
   double a = 1;
-  double b = 1;               // with Δt; without what is learned or moves with the step
+  double b = 1;  // with Δt; without what is learned or moves with the step
   BranchScale scale = BranchScale::kOne;
-  double warmup_steps = 0;    // T·l of prores
+  double warmup_steps = 0;  // T·l of prores
   AngleSpec angle;
   InitRule init = InitRule::kPlain;
 
@@ -71,7 +71,7 @@ struct InitSpec {
 struct ModelSpec {
   std::string placement;
   int64_t layers = 0, width = 0, heads = 0, ffn = 0, seq_len = 0;
-  int64_t vocab = 0;          // rows of the token table
+  int64_t vocab = 0;  // rows of the token table
   Positions positions = Positions::kLearned;
   Activation activation = Activation::kGelu;
   bool tied_head = true;
@@ -79,7 +79,7 @@ struct ModelSpec {
   NormSpec norm;
   bool norm_embedding = false;
   bool norm_final = false;
-  bool sphere_stream = false; // the embedding is put on radius √d in every forward pass
+  bool sphere_stream = false;           // the embedding is put on radius √d in every forward pass
   std::vector<SublayerSpec> sublayers;  // 2·layers
   InitSpec init;
   InitRule head_init = InitRule::kPlain;  // the rule of the untied head under `placement`

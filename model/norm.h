@@ -8,9 +8,9 @@
 
 namespace normlab::model {
 
-// (x − mean)/√(var + eps)·gain + bias with the biased variance, or x/√(mean x² + eps)·gain. Undefined
-// gain or bias stand for ones and zeros. With pb_relax each row is first divided by max|x|/8, through
-// which no gradient flows; a zero row stays as it is.
+// (x − mean)/√(var + eps)·gain + bias with the biased variance, or x/√(mean x² + eps)·gain.
+// Undefined gain or bias stand for ones and zeros. With pb_relax each row is first divided by
+// max|x|/8, through which no gradient flows; a zero row stays as it is.
 at::Tensor ComposedNorm(const NormSpec& spec, const at::Tensor& x, const at::Tensor& gain,
                         const at::Tensor& bias);
 

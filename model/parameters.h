@@ -27,8 +27,8 @@ std::vector<ParameterShape> ParameterShapes(const ModelSpec& spec);
 
 struct Parameter {
   ParameterShape shape;
-  at::Tensor value;     // leaf with requires_grad, a view of values()
-  int64_t offset = 0;   // in the flat buffers
+  at::Tensor value;    // leaf with requires_grad, a view of values()
+  int64_t offset = 0;  // in the flat buffers
 };
 
 class Parameters {

@@ -3,7 +3,8 @@
 //   x' = P( a·x , b·N_out( f( N_in(x) ) ) )
 //
 // with P plain (x + u), post (N(x + u)), sphere (a geodesic step; GeoNorm paper, section 3) or
-// orthogonal (x + the part of u orthogonal to x). A new placement is one row of the table in the .cc.
+// orthogonal (x + the part of u orthogonal to x). A new placement is one row of the table in the
+// .cc.
 #ifndef NORMLAB_MODEL_PLACEMENT_TABLE_H_
 #define NORMLAB_MODEL_PLACEMENT_TABLE_H_
 
@@ -46,10 +47,10 @@ struct Placement {
   BranchScale b = BranchScale::kOne;
   bool final_norm = false;
   InitRule init = InitRule::kPlain;
-  bool damp_input = false;               // N_in(x)/√l (LayerNorm-Scaling)
-  bool decays = true;                    // sphere: norm.decay applies; otherwise decay 1
-  bool angle_affine = false;             // sphere: learned scale and bias of the angle
-  std::string_view first_quarter = {};   // the first ⌊L/4⌋ blocks follow this placement instead
+  bool damp_input = false;              // N_in(x)/√l (LayerNorm-Scaling)
+  bool decays = true;                   // sphere: norm.decay applies; otherwise decay 1
+  bool angle_affine = false;            // sphere: learned scale and bias of the angle
+  std::string_view first_quarter = {};  // the first ⌊L/4⌋ blocks follow this placement instead
 };
 
 // All placements, in the order in which they are listed to people.

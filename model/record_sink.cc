@@ -20,9 +20,7 @@ double ValueOf(const ScalarsRecord& scalars, std::string_view key) {
 
 }  // namespace
 
-absl::Status FrameSink::Write(const Record& record) {
-  return writer_.Write(EncodeRecord(record));
-}
+absl::Status FrameSink::Write(const Record& record) { return writer_.Write(EncodeRecord(record)); }
 
 absl::StatusOr<std::unique_ptr<LogSink>> LogSink::Open(const std::string& dir, int64_t steps,
                                                        std::FILE* terminal) {

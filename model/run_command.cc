@@ -102,8 +102,7 @@ absl::StatusOr<TrainerExit> RunForPeople(TrainSetup setup, const Options& option
   if (options.Has("resume")) {
     setup.resume_from = ListCheckpoints(setup.checkpoint_dir);
     if (setup.resume_from.empty()) {
-      return absl::NotFoundError(
-          absl::StrCat("there is no checkpoint in ", setup.checkpoint_dir));
+      return absl::NotFoundError(absl::StrCat("there is no checkpoint in ", setup.checkpoint_dir));
     }
   } else if (exists) {
     return absl::FailedPreconditionError(
@@ -115,8 +114,7 @@ absl::StatusOr<TrainerExit> RunForPeople(TrainSetup setup, const Options& option
                    TrainLoop::Create(setup, *sink, SystemClock()));
   const absl::Time start = SystemClock().MonotonicNow();
   ASSIGN_OR_RETURN(const TrainerExit exit, loop->Run(StopRequested));
-  RETURN_IF_ERROR(sink->Write(
-      MakeExit(exit, loop->state(), SystemClock().MonotonicNow() - start)));
+  RETURN_IF_ERROR(sink->Write(MakeExit(exit, loop->state(), SystemClock().MonotonicNow() - start)));
   RETURN_IF_ERROR(sink->Sync());
   return exit;
 }

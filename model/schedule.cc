@@ -12,8 +12,7 @@ double Schedule::LearningRate(int64_t step) const {
   const double u = span > 0 ? std::min(1.0, static_cast<double>(step - warmup) / span) : 1.0;
   switch (kind) {
     case ScheduleKind::kCosine:
-      return lr * (min_lr_ratio +
-                   (1 - min_lr_ratio) * 0.5 * (1 + std::cos(std::numbers::pi * u)));
+      return lr * (min_lr_ratio + (1 - min_lr_ratio) * 0.5 * (1 + std::cos(std::numbers::pi * u)));
     case ScheduleKind::kLinear:
       return lr * (min_lr_ratio + (1 - min_lr_ratio) * (1 - u));
     case ScheduleKind::kConstant:

@@ -45,8 +45,8 @@ std::vector<NamedTensor> Results(const Parameters& parameters, const Tape& tape,
     out.push_back({absl::StrCat("hidden.", s), tape.hidden[s]});
   }
   for (const Parameter& parameter : parameters.all()) {
-    out.push_back({"grad." + parameter.shape.name,
-                   parameters.ViewOf(parameters.grads(), parameter)});
+    out.push_back(
+        {"grad." + parameter.shape.name, parameters.ViewOf(parameters.grads(), parameter)});
   }
   return out;
 }
@@ -92,8 +92,8 @@ absl::Status StepCommand(const std::vector<std::string>& arguments) {
   forward.tape = &tape;
   ASSIGN_OR_RETURN(forward.step, options.Int("step", 1));
   const at::Tensor logits = model.Forward(batch.inputs, forward);
-  const at::Tensor loss = CrossEntropySum(logits, batch.targets) /
-                          static_cast<double>(batch.targets.numel());
+  const at::Tensor loss =
+      CrossEntropySum(logits, batch.targets) / static_cast<double>(batch.targets.numel());
   loss.backward();
   return WriteSafetensors(options.Text("out"), Results(parameters, tape, logits, loss)).status();
 }

@@ -11,9 +11,8 @@ absl::StatusOr<TokenSource> TokenSource::Open(const std::string& path, int64_t s
                                               int64_t vocab) {
   ASSIGN_OR_RETURN(TokenFile file, TokenFile::Open(path));
   if (file.tokens() < seq_len + 1) {
-    return absl::InvalidArgumentError(absl::StrCat(path, ": ", file.tokens(),
-                                                   " tokens, but one sequence needs ",
-                                                   seq_len + 1));
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, ": ", file.tokens(), " tokens, but one sequence needs ", seq_len + 1));
   }
   return TokenSource(std::move(file), path, seq_len, vocab);
 }
@@ -28,9 +27,9 @@ absl::StatusOr<Batch> TokenSource::ReadApart(int64_t count) const {
   std::vector<int64_t> first_tokens;
   for (int64_t i = 0; i < count; ++i) first_tokens.push_back(i * (seq_len_ + 1));
   if (count * (seq_len_ + 1) > file_.tokens()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(path_, ": ", file_.tokens(), " tokens, but ", count, " sequences of ",
-                     seq_len_ + 1, " need ", count * (seq_len_ + 1)));
+    return absl::InvalidArgumentError(absl::StrCat(path_, ": ", file_.tokens(), " tokens, but ",
+                                                   count, " sequences of ", seq_len_ + 1, " need ",
+                                                   count * (seq_len_ + 1)));
   }
   return ReadAt(first_tokens);
 }
@@ -45,9 +44,9 @@ absl::StatusOr<Batch> TokenSource::ReadAt(const std::vector<int64_t>& first_toke
     RETURN_IF_ERROR(file_.Read(first_tokens[row], stride, sequence.data()));
     for (int64_t i = 0; i < stride; ++i) {
       if (sequence[i] >= vocab_) {
-        return absl::InvalidArgumentError(
-            absl::StrCat(path_, ": token ", sequence[i], " at place ", first_tokens[row] + i,
-                         " is beyond the vocabulary of ", vocab_));
+        return absl::InvalidArgumentError(absl::StrCat(path_, ": token ", sequence[i], " at place ",
+                                                       first_tokens[row] + i,
+                                                       " is beyond the vocabulary of ", vocab_));
       }
       out[row * stride + i] = sequence[i];
     }

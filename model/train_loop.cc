@@ -27,11 +27,10 @@ namespace {
 using nlohmann::json;
 
 Schedule MakeSchedule(const RunConfig& config) {
-  const std::pair<std::string_view, ScheduleKind> kinds[] = {
-      {"cosine", ScheduleKind::kCosine},
-      {"linear", ScheduleKind::kLinear},
-      {"constant", ScheduleKind::kConstant},
-      {"wsd", ScheduleKind::kWsd}};
+  const std::pair<std::string_view, ScheduleKind> kinds[] = {{"cosine", ScheduleKind::kCosine},
+                                                             {"linear", ScheduleKind::kLinear},
+                                                             {"constant", ScheduleKind::kConstant},
+                                                             {"wsd", ScheduleKind::kWsd}};
   Schedule schedule;
   for (const auto& [name, kind] : kinds) {
     if (name == config.Text("train.schedule")) schedule.kind = kind;
@@ -64,10 +63,9 @@ absl::StatusOr<std::unique_ptr<TrainLoop>> TrainLoop::Create(const TrainSetup& s
                                                              RecordSink& sink, Clock& clock) {
   ASSIGN_OR_RETURN(const DatasetMeta meta, ReadDatasetMeta(setup.data_dir));
   if (!setup.dataset_sha256.empty() && setup.dataset_sha256 != meta.sha256) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("data set ", meta.name, " has changed: it is ", meta.sha256.substr(0, 12),
-                     "…, and this run was submitted for ", setup.dataset_sha256.substr(0, 12),
-                     "…"));
+    return absl::FailedPreconditionError(absl::StrCat(
+        "data set ", meta.name, " has changed: it is ", meta.sha256.substr(0, 12),
+        "…, and this run was submitted for ", setup.dataset_sha256.substr(0, 12), "…"));
   }
   ModelSpec spec = MakeModelSpec(setup.config, meta.vocab);
   spec.composed_norms = setup.composed_norms;
@@ -77,8 +75,8 @@ absl::StatusOr<std::unique_ptr<TrainLoop>> TrainLoop::Create(const TrainSetup& s
   };
   ASSIGN_OR_RETURN(TokenSource train, open("train.bin"));
   ASSIGN_OR_RETURN(TokenSource val, open("val.bin"));
-  std::unique_ptr<TrainLoop> loop(new TrainLoop(setup, spec, std::move(train), std::move(val),
-                                                meta.sha256, sink, clock));
+  std::unique_ptr<TrainLoop> loop(
+      new TrainLoop(setup, spec, std::move(train), std::move(val), meta.sha256, sink, clock));
   RETURN_IF_ERROR(loop->Resume());
   return loop;
 }
@@ -110,8 +108,7 @@ absl::Status TrainLoop::Resume() {
   if (setup_.resume_from.empty()) return absl::OkStatus();
   absl::Status last_error;
   for (const std::string& dir : setup_.resume_from) {
-    absl::StatusOr<LoadedCheckpoint> loaded =
-        LoadCheckpoint(dir, origin_, parameters_, optimizer_);
+    absl::StatusOr<LoadedCheckpoint> loaded = LoadCheckpoint(dir, origin_, parameters_, optimizer_);
     if (!loaded.ok()) {
       last_error.Update(loaded.status());
       fprintf(stderr, "checkpoint not usable: %s\n", loaded.status().ToString().c_str());
@@ -206,8 +203,7 @@ absl::StatusOr<double> TrainLoop::AccumulateGradients(int64_t step) {
     const int64_t last = std::min(first + micro_batch_, batch_);
     ASSIGN_OR_RETURN(const Batch batch,
                      train_.Read({blocks.begin() + first, blocks.begin() + last}));
-    const at::Tensor loss =
-        CrossEntropySum(model_.Forward(batch.inputs, forward), batch.targets);
+    const at::Tensor loss = CrossEntropySum(model_.Forward(batch.inputs, forward), batch.targets);
     (loss / tokens).backward();
     loss_sum += loss.item<double>();
   }
@@ -240,7 +236,8 @@ absl::Status TrainLoop::ReportNonfinite(int64_t step, const StepResult& result) 
   return sink_.Write(EventRecord{step, "nonfinite", DumpStrict(detail)});
 }
 
-// A row of zeros has no direction to turn from: the stream passes it on, and we say so, once a step.
+// A row of zeros has no direction to turn from: the stream passes it on, and we say so, once a
+// step.
 absl::Status TrainLoop::ReportZeroRows(int64_t step) {
   const int64_t rows = zero_rows_.item<int64_t>();
   if (rows == 0) return absl::OkStatus();
@@ -276,14 +273,12 @@ int64_t TrainLoop::EvaluationSequences() const {
 }
 
 absl::Status TrainLoop::CheckpointAt(int64_t step) {
-  ASSIGN_OR_RETURN(
-      const CheckpointRecord record,
-      WriteCheckpoint(setup_.checkpoint_dir, origin_, state_, parameters_, optimizer_));
+  ASSIGN_OR_RETURN(const CheckpointRecord record, WriteCheckpoint(setup_.checkpoint_dir, origin_,
+                                                                  state_, parameters_, optimizer_));
   RETURN_IF_ERROR(sink_.Write(record));
   RETURN_IF_ERROR(sink_.Sync());
-  return AddContext(
-      PruneCheckpoints(setup_.checkpoint_dir, setup_.config.Int("checkpoint.keep")),
-      absl::StrCat("after the checkpoint of step ", step));
+  return AddContext(PruneCheckpoints(setup_.checkpoint_dir, setup_.config.Int("checkpoint.keep")),
+                    absl::StrCat("after the checkpoint of step ", step));
 }
 
 }  // namespace normlab::model

@@ -1,7 +1,7 @@
 // One run, from its first step (or a checkpoint) to its end.
 //
-// Order of records: Hello; before step 1 an evaluation with its profiles (step 0); then per step its
-// Scalars and, where due, evaluation, profiles and checkpoint registration, in this order.
+// Order of records: Hello; before step 1 an evaluation with its profiles (step 0); then per step
+// its Scalars and, where due, evaluation, profiles and checkpoint registration, in this order.
 #ifndef NORMLAB_MODEL_TRAIN_LOOP_H_
 #define NORMLAB_MODEL_TRAIN_LOOP_H_
 
@@ -28,13 +28,13 @@ namespace normlab::model {
 struct TrainSetup {
   RunConfig config;
   StopPolicy stop;
-  std::string data_dir;                     // of a prepared data set
-  std::string dataset_sha256;               // what it must be; empty: whatever it is
-  std::string checkpoint_dir;               // parent of STEP folders
-  std::vector<std::string> resume_from;     // checkpoints to try in this order; empty: from scratch
+  std::string data_dir;                  // of a prepared data set
+  std::string dataset_sha256;            // what it must be; empty: whatever it is
+  std::string checkpoint_dir;            // parent of STEP folders
+  std::vector<std::string> resume_from;  // checkpoints to try in this order; empty: from scratch
   int threads = 1;
   std::string device = "cpu";
-  bool composed_norms = false;              // the reference path of norm_ops.h
+  bool composed_norms = false;  // the reference path of norm_ops.h
 };
 
 class TrainLoop {

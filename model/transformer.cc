@@ -70,9 +70,8 @@ at::Tensor CrossEntropySum(const at::Tensor& logits, const at::Tensor& targets) 
 }
 
 at::Tensor CrossEntropyBySequence(const at::Tensor& logits, const at::Tensor& targets) {
-  const at::Tensor by_token =
-      at::cross_entropy_loss(logits.view({-1, logits.size(-1)}), targets.reshape({-1}), {},
-                             at::Reduction::None);
+  const at::Tensor by_token = at::cross_entropy_loss(
+      logits.view({-1, logits.size(-1)}), targets.reshape({-1}), {}, at::Reduction::None);
   return by_token.to(at::kDouble).view(targets.sizes()).mean(1);
 }
 

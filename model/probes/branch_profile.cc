@@ -27,8 +27,7 @@ at::Tensor MeasureSphere(const AngleSpec& angle, const SublayerParams& params, c
   const at::Tensor share =
       at::where(branch_norm > 0, tangent / branch_norm, at::zeros_like(tangent));
   const at::Tensor square = x.square().sum(-1);
-  const at::Tensor along =
-      at::where(square > 0, (x * v).sum(-1) / square, at::zeros_like(square));
+  const at::Tensor along = at::where(square > 0, (x * v).sum(-1) / square, at::zeros_like(square));
   const auto beyond = [&](double limit) { return (theta > limit).to(at::kDouble).mean(); };
   return at::stack({theta.mean(), beyond(std::numbers::pi / 2), beyond(std::numbers::pi),
                     share.mean(), along.mean()});
@@ -52,10 +51,9 @@ std::vector<ProfileRecord> SphereProfiles(const Transformer& model, const Tape& 
   const at::NoGradGuard no_grad;
   std::vector<at::Tensor> rows;
   for (size_t s = 0; s < tape.sublayers.size(); ++s) {
-    rows.push_back(MeasureSphere(model.spec().sublayers[s].angle,
-                                 model.sublayer_params(static_cast<int64_t>(s)),
-                                 tape.hidden[s].to(at::kDouble),
-                                 tape.sublayers[s].out.to(at::kDouble)));
+    rows.push_back(MeasureSphere(
+        model.spec().sublayers[s].angle, model.sublayer_params(static_cast<int64_t>(s)),
+        tape.hidden[s].to(at::kDouble), tape.sublayers[s].out.to(at::kDouble)));
   }
   return MakeProfiles(
       {"theta_raw", "theta_over_half_pi", "theta_over_pi", "tangential", "tangential_c"}, rows,

@@ -20,8 +20,7 @@ namespace normlab::model {
 std::vector<ProfileRecord> BranchProfiles(const Tape& tape, int64_t step);
 
 // Empty for placements without a sphere.
-std::vector<ProfileRecord> SphereProfiles(const Transformer& model, const Tape& tape,
-                                          int64_t step);
+std::vector<ProfileRecord> SphereProfiles(const Transformer& model, const Tape& tape, int64_t step);
 
 }  // namespace normlab::model
 

@@ -63,16 +63,15 @@ PeriBound CheckPeriBound(const Transformer& model, const Tape& tape, int64_t ste
     const at::Tensor reach = static_cast<double>(s) * std::abs(spec.sublayers[index].b) * gain;
     const at::Tensor x = tape.hidden[s].to(at::kDouble).flatten(1);
     const at::Tensor ma_bound = frobenius / std::sqrt(entries) + reach;
-    const at::Tensor var_bound =
-        (frobenius + std::sqrt(entries) * reach).square() / (entries - 1);
-    rows.push_back(at::stack({gain, ma_bound.mean(), var_bound.mean(),
-                              (x.abs().mean(1) / ma_bound).max(),
-                              (x.var(1, /*unbiased=*/true) / var_bound).max()}));
+    const at::Tensor var_bound = (frobenius + std::sqrt(entries) * reach).square() / (entries - 1);
+    rows.push_back(
+        at::stack({gain, ma_bound.mean(), var_bound.mean(), (x.abs().mean(1) / ma_bound).max(),
+                   (x.var(1, /*unbiased=*/true) / var_bound).max()}));
   }
   PeriBound out;
-  out.profiles = MakeProfiles({"gain_max", "peri_ma_bound", "peri_var_bound", "peri_ma_tightness",
-                               "peri_var_tightness"},
-                              rows, step, 1);
+  out.profiles = MakeProfiles(
+      {"gain_max", "peri_ma_bound", "peri_var_bound", "peri_ma_tightness", "peri_var_tightness"},
+      rows, step, 1);
   const double limit = 1.0 + Tolerance(spec.precision);
   for (size_t s = 1; s < tape.hidden.size(); ++s) {
     const double ma = out.profiles[3].values[s - 1];

@@ -98,8 +98,9 @@ TEST(Checkpoint, OfAnotherRunIsRefused) {
               IsOk());
   CheckpointOrigin other = kOrigin;
   other.identity = "fedcba9876543210";
-  EXPECT_THAT(LoadCheckpoint(dir.File("1"), other, one.parameters, one.optimizer),
-              IsStatusWith(absl::StatusCode::kFailedPrecondition, "belongs to run 0123456789abcdef"));
+  EXPECT_THAT(
+      LoadCheckpoint(dir.File("1"), other, one.parameters, one.optimizer),
+      IsStatusWith(absl::StatusCode::kFailedPrecondition, "belongs to run 0123456789abcdef"));
 }
 
 TEST(Checkpoint, OnlyTheNewestAreKept) {

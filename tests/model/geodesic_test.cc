@@ -1,5 +1,5 @@
-// The acceptance tests of the geodesic step (GeoNorm paper, section 3), on the reference path and on
-// the kernels alike: parameter `composed` of every test.
+// The acceptance tests of the geodesic step (GeoNorm paper, section 3), on the reference path and
+// on the kernels alike: parameter `composed` of every test.
 
 #include "model/geodesic.h"
 
@@ -27,7 +27,8 @@ class Geodesic : public testing::TestWithParam<bool> {
   }
 };
 
-Tensor Random(std::initializer_list<int64_t> shape, uint64_t seed, at::ScalarType type = at::kDouble) {
+Tensor Random(std::initializer_list<int64_t> shape, uint64_t seed,
+              at::ScalarType type = at::kDouble) {
   at::Generator generator = at::detail::createCPUGenerator(seed);
   return at::randn(shape, generator, at::kDouble).to(type);
 }
@@ -160,7 +161,8 @@ TEST_P(Geodesic, IsEquivariantUnderRotations) {
   const Tensor q = std::get<0>(at::linalg_qr(Random({24, 24}, 15)));
   for (const AngleSpec& angle : AllKinds()) {
     const Tensor x = Random({6, 24}, 16), v = Random({6, 24}, 17);
-    const Tensor rotated = Step(angle, at::matmul(x, q).contiguous(), at::matmul(v, q).contiguous());
+    const Tensor rotated =
+        Step(angle, at::matmul(x, q).contiguous(), at::matmul(v, q).contiguous());
     EXPECT_LE(MaxAbs(rotated - at::matmul(Step(angle, x, v), q)), 1e-13);
   }
 }

@@ -1,5 +1,5 @@
-// What holds for placements as such; their numbers are held against an independent implementation in
-// tests/golden.
+// What holds for placements as such; their numbers are held against an independent implementation
+// in tests/golden.
 
 #include "model/placement_table.h"
 
@@ -78,8 +78,10 @@ TEST_P(EveryPlacement, KernelsAndReferenceAgree) {
 // Awkward shapes: width 100, length 7, one layer.
 TEST_P(EveryPlacement, RunsAtAwkwardShapes) {
   RunConfig config = TinyConfig(GetParam());
-  for (const auto& [key, text] : {std::pair{"model.layers", "1"}, {"model.width", "100"},
-                                  {"model.heads", "5"}, {"model.seq_len", "7"}}) {
+  for (const auto& [key, text] : {std::pair{"model.layers", "1"},
+                                  {"model.width", "100"},
+                                  {"model.heads", "5"},
+                                  {"model.seq_len", "7"}}) {
     CHECK_OK(config.Parse(key, text));
   }
   const ModelSpec spec = MakeModelSpec(config, 29);
@@ -140,8 +142,9 @@ TEST(Placements, SandwichIsPeri) {
   const NormSpec exact{.eps = 0, .gain = false};
   NormSpec pb = exact;
   pb.pb_relax = true;
-  EXPECT_LE((ComposedNorm(pb, x, {}, {}) - ComposedNorm(exact, x, {}, {})).abs().max().item<double>(),
-            1e-13);
+  EXPECT_LE(
+      (ComposedNorm(pb, x, {}, {}) - ComposedNorm(exact, x, {}, {})).abs().max().item<double>(),
+      1e-13);
   pb.eps = 1e-3;
   const at::Tensor alone = ComposedNorm(pb, x.narrow(0, 2, 1), {}, {});
   EXPECT_TRUE(at::equal(alone, ComposedNorm(pb, x, {}, {}).narrow(0, 2, 1)));

@@ -36,7 +36,8 @@ Tape RandomTape(int64_t states) {
   return tape;
 }
 
-const std::vector<double>& Find(const std::vector<ProfileRecord>& profiles, const std::string& key) {
+const std::vector<double>& Find(const std::vector<ProfileRecord>& profiles,
+                                const std::string& key) {
   for (const ProfileRecord& profile : profiles) {
     if (profile.key == key) return profile.values;
   }
@@ -117,8 +118,8 @@ TEST(AngleProfiles, EqualTheArccosineWhereThatIsAccurate) {
     double mean = 0;
     for (const double angle : angles) mean += angle / static_cast<double>(angles.size());
     EXPECT_NEAR(Find(profiles, "angle")[s - 1], mean, 1e-12);
-    EXPECT_NEAR(Find(profiles, "angle_max")[s - 1],
-                *std::max_element(angles.begin(), angles.end()), 1e-12);
+    EXPECT_NEAR(Find(profiles, "angle_max")[s - 1], *std::max_element(angles.begin(), angles.end()),
+                1e-12);
   }
 }
 
@@ -136,8 +137,7 @@ struct Forwarded {
       : spec(TinySpec(placement)), parameters(spec), model(spec, parameters) {
     InitialiseParameters(spec, parameters);
     at::Generator generator = at::detail::createCPUGenerator(9);
-    const at::Tensor tokens =
-        at::randint(0, spec.vocab, {3, spec.seq_len}, generator, at::kLong);
+    const at::Tensor tokens = at::randint(0, spec.vocab, {3, spec.seq_len}, generator, at::kLong);
     const at::NoGradGuard no_grad;
     ForwardOptions options;
     options.tape = &tape;
@@ -198,9 +198,10 @@ TEST(PeriBound, HoldsAndIsTheStatedOne) {
     EXPECT_EQ(Find(bound.profiles, "gain_max")[s - 1], 1.0);
     EXPECT_NEAR(Find(bound.profiles, "peri_ma_bound")[s - 1],
                 (norm / std::sqrt(entries) + steps).mean().item<double>(), 1e-12);
-    EXPECT_NEAR(Find(bound.profiles, "peri_var_bound")[s - 1],
-                ((norm + steps * std::sqrt(entries)).square() / (entries - 1)).mean().item<double>(),
-                1e-10);
+    EXPECT_NEAR(
+        Find(bound.profiles, "peri_var_bound")[s - 1],
+        ((norm + steps * std::sqrt(entries)).square() / (entries - 1)).mean().item<double>(),
+        1e-10);
     EXPECT_GT(Find(bound.profiles, "peri_ma_tightness")[s - 1], 0.0);
     EXPECT_LT(Find(bound.profiles, "peri_ma_tightness")[s - 1], 1.0);
   }

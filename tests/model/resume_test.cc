@@ -25,7 +25,8 @@ Finished RunOnce(TrainSetup setup, int64_t stop_after) {
   FakeClock clock;
   auto loop = TrainLoop::Create(setup, out.sink, clock);
   CHECK(loop.ok()) << loop.status().ToString();
-  const auto exit = (*loop)->Run([&] { return stop_after > 0 && (*loop)->state().step >= stop_after; });
+  const auto exit =
+      (*loop)->Run([&] { return stop_after > 0 && (*loop)->state().step >= stop_after; });
   CHECK(exit.ok()) << exit.status().ToString();
   out.exit = *exit;
   out.weights = (*loop)->parameters().values().clone();

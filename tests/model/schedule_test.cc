@@ -24,8 +24,9 @@ TEST(Schedule, EveryStepFollowsItsFormula) {
     EXPECT_DOUBLE_EQ(at(ScheduleKind::kLinear),
                      warm ? rising : kLr * (kMin + (1 - kMin) * (1 - u)));
     const double left = t <= 81 ? 1.0 : static_cast<double>(kSteps - t) / 20;
-    EXPECT_DOUBLE_EQ(at(ScheduleKind::kWsd),
-                     warm ? rising : t <= 81 ? kLr : kLr * (kMin + (1 - kMin) * left));
+    EXPECT_DOUBLE_EQ(at(ScheduleKind::kWsd), warm      ? rising
+                                             : t <= 81 ? kLr
+                                                       : kLr * (kMin + (1 - kMin) * left));
   }
 }
 

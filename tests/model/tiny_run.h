@@ -40,9 +40,9 @@ class RecordingSink : public RecordSink {
 inline RunConfig TinyConfig(const std::string& placement) {
   RunConfig config;
   const std::pair<const char*, const char*> settings[] = {
-      {"model.layers", "2"},   {"model.width", "16"},  {"model.heads", "2"},
-      {"model.seq_len", "12"}, {"train.batch", "4"},   {"train.steps", "40"},
-      {"train.warmup", "4"},   {"train.lr", "0.01"},   {"eval.every", "10"},
+      {"model.layers", "2"},   {"model.width", "16"},      {"model.heads", "2"},
+      {"model.seq_len", "12"}, {"train.batch", "4"},       {"train.steps", "40"},
+      {"train.warmup", "4"},   {"train.lr", "0.01"},       {"eval.every", "10"},
       {"eval.batches", "1"},   {"train.precision", "fp32"}};
   for (const auto& [key, text] : settings) CHECK_OK(config.Parse(key, text));
   CHECK_OK(config.Parse("norm.placement", placement));
