@@ -27,8 +27,8 @@ TRAIN = {
     "checkpoint.keep": 100, "seed.init": 11, "seed.data": 12,
 }
 
-# A wrong formula shows at the first step. Rounding grows along the others: in `pre` at this learning
-# rate 1e-16 becomes 5e-13, in `peri` 3e-10, which is why no case trains that one.
+# A wrong formula shows at the first step. Rounding grows along the others: in `pre` at this
+# learning rate 1e-16 becomes 5e-13, in `peri` 3e-10, which is why no case trains that one.
 AGREED = Tolerance(relative=1e-10, floor=0.0)
 
 CASES = {
