@@ -142,10 +142,12 @@ LocalWorkersOptions ChooseWorkers(const ServeOptions& options) {
 }
 
 // Until a signal asks for the end (OK), or the store has failed.
-absl::Status TickUntilSignal(ShutdownSignal& signals, Dispatcher& dispatcher, const Store& store) {
+absl::Status TickUntilSignal(ShutdownSignal& signals, Dispatcher& dispatcher, const Ingest& ingest,
+                             const Store& store) {
   while (!signals.WaitFor(kTickPeriod)) {
     RETURN_IF_ERROR(dispatcher.Tick());
     RETURN_IF_ERROR(store.Health());
+    RETURN_IF_ERROR(ingest.Health());
   }
   return absl::OkStatus();
 }
@@ -215,7 +217,7 @@ absl::Status Run(const ServeOptions& options) {
             << WithPort(grpc_address, rpc->port()) << std::endl;
 
   LocalWorkers workers(ChooseWorkers(options), data, clock);
-  const absl::Status ended = TickUntilSignal(signals, *dispatcher, *store);
+  const absl::Status ended = TickUntilSignal(signals, *dispatcher, ingest, *store);
   StopWorkers(signals, workers);
   return ended;
 }

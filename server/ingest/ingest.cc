@@ -64,10 +64,16 @@ class Ingest::Impl {
       CommitBatch(batch);
       mu_.Lock();
       committing_ = false;
+      health_ = broken_;
       for (Pending* pending : batch) pending->done = true;
       answered_.NotifyAll();
     }
     return mine.answer;
+  }
+
+  absl::Status Health() const {
+    MutexLock lock(mu_);
+    return health_;
   }
 
  private:
@@ -145,10 +151,11 @@ class Ingest::Impl {
   MetricStore& store_;
   Clock& clock_;
   const IngestListeners listeners_;
-  Mutex mu_;
+  mutable Mutex mu_;
   CondVar answered_;
   std::vector<Pending*> waiting_ GUARDED_BY(mu_);
   bool committing_ GUARDED_BY(mu_) = false;
+  absl::Status health_ GUARDED_BY(mu_);
   std::map<LogKey, Log> logs_;  // of the committing caller
   absl::Status broken_;         // of the committing caller
 };
@@ -157,6 +164,8 @@ Ingest::Ingest(MetricStore& store, Clock& clock, IngestListeners listeners)
     : impl_(std::make_unique<Impl>(store, clock, std::move(listeners))) {}
 
 Ingest::~Ingest() = default;
+
+absl::Status Ingest::Health() const { return impl_->Health(); }
 
 absl::StatusOr<uint64_t> Ingest::Append(AppendRequest request) {
   return impl_->Append(std::move(request));

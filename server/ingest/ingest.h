@@ -50,6 +50,10 @@ class Ingest {
   // Unavailable after a failed commit.
   absl::StatusOr<uint64_t> Append(AppendRequest request);
 
+  // Not OK after a failed commit, with the reason: nothing is taken in any more, and the process
+  // should start anew from the store.
+  absl::Status Health() const;
+
  private:
   class Impl;
   const std::unique_ptr<Impl> impl_;

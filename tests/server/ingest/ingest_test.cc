@@ -98,6 +98,21 @@ TEST_F(IngestTest, TokensThatWereNeverIssuedAreNotFound) {
   EXPECT_TRUE(absl::IsNotFound(lab_.ingest().Append(request).status()));
 }
 
+TEST_F(IngestTest, AfterAFailedCommitNothingIsTakenInAndHealthSaysWhy) {
+  int told = 0;
+  Ingest ingest(lab_.store().metrics(), SystemClock(),
+                {[&](const std::vector<AttemptNews>&) {
+                   return ++told == 1 ? absl::InternalError("disk full") : absl::OkStatus();
+                 },
+                 [](const std::set<SweepId>&, const std::set<RunId>&) {}});
+  EXPECT_THAT(ingest.Health(), IsOk());
+  const std::vector<Record> records = {LogLineRecord{"hello"}};
+  EXPECT_TRUE(absl::IsUnavailable(ingest.Append(Request(1, 1, records)).status()));
+  EXPECT_EQ(ingest.Health().message(), "a commit failed: disk full");
+  EXPECT_TRUE(absl::IsUnavailable(ingest.Append(Request(2, 1, records)).status()));
+  EXPECT_EQ(told, 1);
+}
+
 TEST_F(IngestTest, AnUnreadableRecordHarmsNobodyElse) {
   AppendRequest broken = Request(1, 1, {HelloRecord{}});
   broken.records.push_back("garbage");
