@@ -37,7 +37,8 @@ SortKey KeyOf(const json& value) {
 }
 
 bool ValueLess(const SortKey& a, const SortKey& b) {
-  return a.rank == 0 ? a.number < b.number : a.text < b.text;
+  if (a.rank == 0) return a.number < b.number;
+  return a.rank == 1 && a.text < b.text;  // nothing comes before nothing
 }
 
 bool AnyRowHas(const json& rows, const std::string& name) {

@@ -18,6 +18,9 @@ import subprocess
 import pytest
 import sources
 
+# Hundreds of files at several seconds each.
+pytestmark = pytest.mark.slow
+
 FOLDERS = ["core", "kernels", "model", "server", "worker", "cli", "tests"]
 OWN_INCLUDE = re.compile(r'#\s*include\s*"([^"]+)"')
 BUILD = sources.BIN.parent

@@ -44,7 +44,11 @@ const NEXT_THEME: Record<Theme, Theme> = { system: "light", light: "dark", dark:
 function Header() {
   const [state, setState] = useState<LiveState>(live.state);
   const [theme, setTheme] = useState<Theme>(currentTheme());
-  useEffect(() => live.onState(setState), []);
+  useEffect(() => {
+    // The stream may have opened between the first drawing and now.
+    setState(live.state);
+    return live.onState(setState);
+  }, []);
   const change = () => {
     applyTheme(NEXT_THEME[theme]);
     setTheme(NEXT_THEME[theme]);
