@@ -124,7 +124,8 @@ void PrintSubmission(Context& context, const json& document) {
     out << "  one cell: " << merge.get<std::string>() << "\n";
   }
   const json& estimate = document.at("estimate_s");
-  if (estimate.is_number()) {
+  // A sweep whose runs are all linked costs nothing, which its line above has said.
+  if (estimate.is_number() && estimate.get<double>() >= 0.5) {
     out << "  about "
         << absl::FormatDuration(absl::Seconds(static_cast<int64_t>(estimate.get<double>() + 0.5)))
         << " of computing, judged by runs like these\n";
