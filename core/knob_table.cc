@@ -289,6 +289,14 @@ Rows OtherRows() {
           .Unit("batches")
           .Observation()
           .Help("batches of the validation set per evaluation, always the same ones; 0: all"),
+      Whole("probe.every", 50)
+          .From(0, 1000000000)
+          .Unit("steps")
+          .Observation()
+          .Help("profiles over depth; also before the first and after the last step; 0: none"),
+      Switch("probe.sensitivity", false)
+          .Observation()
+          .Help("at every evaluation the largest singular value of each sublayer's Jacobian"),
       Whole("checkpoint.every", 500)
           .From(0, 1000000000)
           .Unit("steps")

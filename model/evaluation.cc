@@ -19,16 +19,22 @@ absl::StatusOr<EvalRecord> Evaluate(const Transformer& model, const TokenSource&
   forward.step = std::max<int64_t>(options.step, 1);
   double loss_sum = 0;
   double ppl_sum = 0;
-  for (int64_t first = 0; first < total; first += options.batch) {
-    std::vector<int64_t> blocks(std::min(options.batch, total - first));
+  std::vector<Tape> parts;
+  int64_t count = 0;
+  for (int64_t first = 0; first < total; first += count) {
+    const bool taped = tape != nullptr && first < kEvalBatchSequences;
+    // The tape's sequences end with a batch.
+    count = std::min({options.batch, total - first, taped ? kEvalBatchSequences - first : total});
+    std::vector<int64_t> blocks(count);
     std::iota(blocks.begin(), blocks.end(), first);
     ASSIGN_OR_RETURN(const Batch batch, source.Read(blocks));
-    forward.tape = first == 0 ? tape : nullptr;
+    forward.tape = taped ? &parts.emplace_back() : nullptr;
     const at::Tensor logits = model.Forward(batch.inputs, forward);
     const at::Tensor losses = CrossEntropyBySequence(logits, batch.targets);
     loss_sum += losses.sum().item<double>();
     ppl_sum += losses.exp().sum().item<double>();
   }
+  if (tape != nullptr) *tape = JoinTapes(parts);
   EvalRecord record;
   record.step = options.step;
   record.val_loss = loss_sum / static_cast<double>(total);

@@ -12,8 +12,8 @@
 
 namespace normlab::model {
 
-// Sequences in one of the "batches" that eval.batches counts: not those of training, so that arms
-// with other batch sizes are held against the same text.
+// Sequences in one of the "batches" that eval.batches counts, and those that probes look at: not
+// those of training, so that arms with other batch sizes are held against the same text.
 inline constexpr int64_t kEvalBatchSequences = 8;
 
 struct EvaluationOptions {
@@ -23,7 +23,8 @@ struct EvaluationOptions {
 };
 
 // val_loss (mean over all tokens, nats), exp(val_loss), and the mean over sequences of
-// exp(loss of the sequence). `tape`, when given, is filled by the first batch.
+// exp(loss of the sequence). `tape`, when given, holds the first kEvalBatchSequences of them (or as
+// many as there are), whatever `batch` is.
 absl::StatusOr<EvalRecord> Evaluate(const Transformer& model, const TokenSource& source,
                                     const EvaluationOptions& options, Tape* tape);
 

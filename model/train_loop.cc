@@ -151,9 +151,13 @@ bool TrainLoop::Due(std::string_view key, int64_t step) const {
   return step == steps_ || (every > 0 && step % every == 0);
 }
 
+bool TrainLoop::ProbeDue(int64_t step) const {
+  return setup_.config.Int("probe.every") > 0 && (step == 0 || Due("probe.every", step));
+}
+
 absl::StatusOr<TrainerExit> TrainLoop::Run(const std::function<bool()>& stop_requested) {
   RETURN_IF_ERROR(SayHello());
-  if (start_step_ == 0) RETURN_IF_ERROR(EvaluateAt(0));
+  if (start_step_ == 0) RETURN_IF_ERROR(ObserveAt(0));
   mark_ = clock_.MonotonicNow();
   for (int64_t step = start_step_ + 1; step <= steps_; ++step) {
     ASSIGN_OR_RETURN(const StepResult result, Step(step));
@@ -165,7 +169,7 @@ absl::StatusOr<TrainerExit> TrainLoop::Run(const std::function<bool()>& stop_req
       RETURN_IF_ERROR(sink_.Sync());
       return TrainerExit::kStoppedByPolicy;
     }
-    if (Due("eval.every", step)) RETURN_IF_ERROR(EvaluateAt(step));
+    RETURN_IF_ERROR(ObserveAt(step));
     const bool stop = stop_requested();
     if (stop || Due("checkpoint.every", step)) RETURN_IF_ERROR(CheckpointAt(step));
     if (stop && step < steps_) return TrainerExit::kPreempted;
@@ -245,21 +249,34 @@ absl::Status TrainLoop::ReportZeroRows(int64_t step) {
   return sink_.Write(EventRecord{step, "zero_rows", DumpStrict({{"rows", rows}})});
 }
 
-absl::Status TrainLoop::EvaluateAt(int64_t step) {
+absl::Status TrainLoop::ObserveAt(int64_t step) {
+  const bool evaluate = step == 0 || Due("eval.every", step);
+  const bool probe = ProbeDue(step);
+  if (!evaluate && !probe) return absl::OkStatus();
   EvaluationOptions options;
   options.sequences = EvaluationSequences();
+  if (!evaluate) options.sequences = std::min(options.sequences, kEvalBatchSequences);
   options.batch = std::min(kEvalBatchSequences, micro_batch_);
   options.step = step;
   Tape tape;
   ASSIGN_OR_RETURN(const EvalRecord eval, Evaluate(model_, val_, options, &tape));
-  RETURN_IF_ERROR(sink_.Write(eval));
-  const PeriBound bound = CheckPeriBound(model_, tape, step);
-  for (const std::vector<ProfileRecord>& profiles :
-       {HiddenProfiles(tape, step), AngleProfiles(tape, step), BranchProfiles(tape, step),
-        SphereProfiles(model_, tape, step), bound.profiles}) {
-    for (const ProfileRecord& profile : profiles) RETURN_IF_ERROR(sink_.Write(profile));
+  if (evaluate) {
+    RETURN_IF_ERROR(sink_.Write(eval));
+    const PeriBound bound = CheckPeriBound(model_, tape, step);
+    RETURN_IF_ERROR(WriteAll(bound.profiles));
+    for (const EventRecord& violation : bound.violations) RETURN_IF_ERROR(sink_.Write(violation));
   }
-  for (const EventRecord& violation : bound.violations) RETURN_IF_ERROR(sink_.Write(violation));
+  if (probe) {
+    RETURN_IF_ERROR(WriteAll(HiddenProfiles(tape, step)));
+    RETURN_IF_ERROR(WriteAll(AngleProfiles(tape, step)));
+    RETURN_IF_ERROR(WriteAll(BranchProfiles(tape, step)));
+    RETURN_IF_ERROR(WriteAll(SphereProfiles(model_, tape, step)));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status TrainLoop::WriteAll(const std::vector<ProfileRecord>& profiles) {
+  for (const ProfileRecord& profile : profiles) RETURN_IF_ERROR(sink_.Write(profile));
   return absl::OkStatus();
 }
 

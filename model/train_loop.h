@@ -1,7 +1,8 @@
 // One run, from its first step (or a checkpoint) to its end.
 //
-// Order of records: Hello; before step 1 an evaluation with its profiles (step 0); then per step
-// its Scalars and, where due, evaluation, profiles and checkpoint registration, in this order.
+// Order of records: Hello; before step 1 an evaluation and profiles (step 0); then per step its
+// Scalars and, where due, evaluation, profiles and checkpoint registration, in this order.
+// Observing changes nothing: weights and losses are the same bits whatever is recorded.
 #ifndef NORMLAB_MODEL_TRAIN_LOOP_H_
 #define NORMLAB_MODEL_TRAIN_LOOP_H_
 
@@ -66,11 +67,14 @@ class TrainLoop {
   absl::Status RecordStep(int64_t step, const StepResult& result);
   absl::Status ReportNonfinite(int64_t step, const StepResult& result);
   absl::Status ReportZeroRows(int64_t step);
-  absl::Status EvaluateAt(int64_t step);
+  // Evaluation and probes, where they are due after `step` (0: before the first).
+  absl::Status ObserveAt(int64_t step);
+  absl::Status WriteAll(const std::vector<ProfileRecord>& profiles);
   // How many sequences of val.bin every evaluation reads.
   int64_t EvaluationSequences() const;
   absl::Status CheckpointAt(int64_t step);
   bool Due(std::string_view key, int64_t step) const;
+  bool ProbeDue(int64_t step) const;
 
   TrainSetup setup_;
   RecordSink& sink_;

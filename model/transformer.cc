@@ -6,6 +6,34 @@
 
 namespace normlab::model {
 
+namespace {
+
+// The tensor that `pick` finds in each part, one below the other; undefined where there is none.
+template <typename Pick>
+at::Tensor JoinTensors(const std::vector<Tape>& parts, const Pick& pick) {
+  std::vector<at::Tensor> tensors;
+  for (const Tape& part : parts) tensors.push_back(pick(part));
+  return tensors.front().defined() ? at::cat(tensors, 0) : at::Tensor();
+}
+
+}  // namespace
+
+Tape JoinTapes(const std::vector<Tape>& parts) {
+  if (parts.size() == 1) return parts.front();
+  Tape joined;
+  for (size_t s = 0; s < parts.front().hidden.size(); ++s) {
+    joined.hidden.push_back(JoinTensors(parts, [s](const Tape& t) { return t.hidden[s]; }));
+  }
+  for (size_t s = 0; s < parts.front().sublayers.size(); ++s) {
+    joined.sublayers.push_back(
+        {JoinTensors(parts, [s](const Tape& t) { return t.sublayers[s].raw; }),
+         JoinTensors(parts, [s](const Tape& t) { return t.sublayers[s].out; }),
+         JoinTensors(parts, [s](const Tape& t) { return t.sublayers[s].q; }),
+         JoinTensors(parts, [s](const Tape& t) { return t.sublayers[s].k; })});
+  }
+  return joined;
+}
+
 Transformer::Transformer(const ModelSpec& spec, const Parameters& parameters) : spec_(spec) {
   token_table_ = parameters.Find("embed.token");
   position_table_ = parameters.Find("embed.position");

@@ -18,6 +18,9 @@ struct Tape {
   std::vector<SublayerTape> sublayers;  // 2L
 };
 
+// One tape of all the sequences, in the order of `parts`, which must not be empty.
+Tape JoinTapes(const std::vector<Tape>& parts);
+
 struct ForwardOptions {
   int64_t step = 1;
   AttentionPath attention = AttentionPath::kFused;

@@ -10,6 +10,11 @@
 namespace normlab::server {
 namespace {
 
+// Probes that nobody asks for, which any run has recorded. (An evaluation knob of 0 asks for all.)
+bool AsksNothing(std::string_view key, const nlohmann::json& asked) {
+  return key.starts_with("probe.") && (asked == 0 || asked == false);
+}
+
 bool CadenceCovers(const nlohmann::json& recorded, const nlohmann::json& asked) {
   if (!recorded.is_number_integer() || !asked.is_number_integer()) return false;
   const auto often = recorded.get<int64_t>();
@@ -36,6 +41,7 @@ bool IsLinkable(const LinkCandidate& candidate, const nlohmann::json& observatio
 
 bool Covers(const nlohmann::json& recorded, const nlohmann::json& asked) {
   for (const auto& [key, wanted] : asked.items()) {
+    if (AsksNothing(key, wanted)) continue;
     const auto has = recorded.find(key);
     if (has == recorded.end()) return false;
     if (*has == wanted) continue;

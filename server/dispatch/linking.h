@@ -9,7 +9,8 @@ namespace normlab::server {
 
 // Whether a run that records `recorded` (RunConfig::Observations) has all that `asked` wants: every
 // knob equal, but for cadences ("eval.every"), where recording more often covers asking for a
-// multiple of it.
+// multiple of it, and for what can be switched off (probes), where anything covers off. A knob that
+// `recorded` does not know, since the run is older, was off.
 bool Covers(const nlohmann::json& recorded, const nlohmann::json& asked);
 
 // The run that a new member may be linked to: not failed or cancelled, its observations cover what

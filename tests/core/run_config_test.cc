@@ -237,6 +237,7 @@ INSTANTIATE_TEST_SUITE_P(
                  true},
         SameCase{"norm.placement=sphere norm.alpha=2", "norm.placement=geo norm.decay=none", false},
         SameCase{"", "eval.every=7 eval.batches=1 checkpoint.keep=9", true},
+        SameCase{"", "probe.every=7 probe.sensitivity=true", true},
         SameCase{"", "train.micro_batch=2 train.deterministic=false data.name=other", true},
         SameCase{"", "train.batch=16", false},
         SameCase{"train.schedule=constant", "train.schedule=constant train.warmup=5", true},

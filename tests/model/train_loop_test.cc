@@ -52,6 +52,64 @@ TEST_F(TrainTest, RecordsComeInTheirOrder) {
   EXPECT_EQ(sink.All<CheckpointRecord>().back().step, 40);
 }
 
+std::vector<int64_t> StepsOf(const RecordingSink& sink, const std::string& key) {
+  std::vector<int64_t> steps;
+  for (const ProfileRecord& profile : sink.All<ProfileRecord>()) {
+    if (profile.key == key) steps.push_back(profile.step);
+  }
+  return steps;
+}
+
+TEST_F(TrainTest, ProbesHaveTheirOwnCadence) {
+  setup.config = TinyConfig("peri");
+  CHECK_OK(setup.config.Parse("probe.every", "15"));
+  Train();
+  EXPECT_EQ(StepsOf(sink, "hidden_ma"), (std::vector<int64_t>{0, 15, 30, 40}));
+  EXPECT_EQ(StepsOf(sink, "peri_ma_bound"), (std::vector<int64_t>{0, 10, 20, 30, 40}));
+  EXPECT_EQ(sink.All<EvalRecord>().size(), 5u);
+}
+
+TEST_F(TrainTest, NoProbesWithoutACadence) {
+  CHECK_OK(setup.config.Parse("probe.every", "0"));
+  Train();
+  EXPECT_EQ(StepsOf(sink, "hidden_ma"), std::vector<int64_t>());
+}
+
+// What is recorded must not be part of what is trained.
+TEST_F(TrainTest, ObservingChangesNoBit) {
+  CHECK_OK(setup.config.Parse("probe.every", "0"));
+  CHECK_OK(setup.config.Parse("eval.every", "40"));
+  const auto blind = Train();
+  const auto blind_scalars = sink.All<ScalarsRecord>();
+  CHECK_OK(setup.config.Parse("probe.every", "1"));
+  CHECK_OK(setup.config.Parse("eval.every", "3"));
+  setup.checkpoint_dir = dir.File("again");
+  const auto watched = Train();
+  EXPECT_TRUE(at::equal(blind->parameters().values(), watched->parameters().values()));
+  EXPECT_TRUE(at::equal(blind->optimizer().v(), watched->optimizer().v()));
+  EXPECT_TRUE(blind_scalars == sink.All<ScalarsRecord>());
+}
+
+// Probes look at the same eight sequences however many fit at once: 4 + 4, or 3 + 3 + 2.
+TEST_F(TrainTest, ProfilesDoNotDependOnTheMicroBatch) {
+  CHECK_OK(setup.config.Parse("train.precision", "fp64"));
+  CHECK_OK(setup.config.Parse("train.lr", "0"));
+  Train();
+  const auto whole = sink.All<ProfileRecord>();
+  CHECK_OK(setup.config.Parse("train.micro_batch", "3"));
+  setup.checkpoint_dir = dir.File("again");
+  Train();
+  const auto parts = sink.All<ProfileRecord>();
+  ASSERT_EQ(whole.size(), parts.size());
+  for (size_t i = 0; i < whole.size(); ++i) {
+    EXPECT_EQ(whole[i].key, parts[i].key);
+    ASSERT_EQ(whole[i].values.size(), parts[i].values.size());
+    for (size_t s = 0; s < whole[i].values.size(); ++s) {
+      EXPECT_NEAR(whole[i].values[s], parts[i].values[s], 1e-12) << whole[i].key << " " << s;
+    }
+  }
+}
+
 // Micro-batches of unequal size give the step of the whole batch.
 TEST_F(TrainTest, MicroBatchesEqualOneBatch) {
   CHECK_OK(setup.config.Parse("train.precision", "fp64"));

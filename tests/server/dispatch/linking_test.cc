@@ -21,6 +21,21 @@ TEST(Linking, RecordingMoreOftenCoversAMultiple) {
   EXPECT_FALSE(Covers({{"eval.every", 0}}, {{"eval.every", 10}}));
 }
 
+TEST(Linking, ProbesThatNobodyAsksForAreCovered) {
+  const json recorded = {{"probe.every", 20}, {"probe.sensitivity", true}};
+  EXPECT_TRUE(Covers(recorded, {{"probe.every", 100}, {"probe.sensitivity", false}}));
+  EXPECT_TRUE(Covers(recorded, {{"probe.every", 0}, {"probe.sensitivity", true}}));
+  EXPECT_FALSE(Covers(recorded, {{"probe.every", 50}, {"probe.sensitivity", false}}));
+  const json off = {{"probe.every", 0}, {"probe.sensitivity", false}};
+  EXPECT_FALSE(Covers(off, {{"probe.every", 50}, {"probe.sensitivity", false}}));
+  EXPECT_FALSE(Covers(off, {{"probe.every", 0}, {"probe.sensitivity", true}}));
+  // A run from before there were probes.
+  EXPECT_TRUE(Covers(json::object(), off));
+  EXPECT_FALSE(Covers(json::object(), {{"probe.sensitivity", true}}));
+  // eval.batches 0 is all of them, so it asks for most.
+  EXPECT_FALSE(Covers({{"eval.batches", 4}}, {{"eval.batches", 0}}));
+}
+
 TEST(Linking, FinishedBeforeUnfinishedNeverFailed) {
   const json nothing = json::object();
   const std::vector<LinkCandidate> candidates = {{RunId(4), "cancelled", "{}", "{}"},
