@@ -89,10 +89,15 @@ Parameters::Parameters(const ModelSpec& spec) {
 }
 
 at::Tensor Parameters::Find(const std::string& name) const {
+  const Parameter* const parameter = FindParameter(name);
+  return parameter != nullptr ? parameter->value : at::Tensor();
+}
+
+const Parameter* Parameters::FindParameter(const std::string& name) const {
   for (const Parameter& parameter : all_) {
-    if (parameter.shape.name == name) return parameter.value;
+    if (parameter.shape.name == name) return &parameter;
   }
-  return {};
+  return nullptr;
 }
 
 at::Tensor Parameters::ViewOf(const at::Tensor& flat, const Parameter& parameter) const {

@@ -39,6 +39,8 @@ class Parameters {
   const std::vector<Parameter>& all() const { return all_; }
   // The tensor of that name, undefined if the model has none.
   at::Tensor Find(const std::string& name) const;
+  // The parameter of that name, null if the model has none.
+  const Parameter* FindParameter(const std::string& name) const;
 
   // Flat buffers [numel]; the first decayed() entries belong to tensors with weight decay.
   const at::Tensor& values() const { return values_; }

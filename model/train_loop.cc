@@ -17,7 +17,9 @@
 #include "model/evaluation.h"
 #include "model/init.h"
 #include "model/probes/angle.h"
+#include "model/probes/attention_profile.h"
 #include "model/probes/branch_profile.h"
+#include "model/probes/growth_profile.h"
 #include "model/probes/hidden_profile.h"
 #include "model/probes/peri_bound.h"
 
@@ -162,6 +164,7 @@ absl::StatusOr<TrainerExit> TrainLoop::Run(const std::function<bool()>& stop_req
   for (int64_t step = start_step_ + 1; step <= steps_; ++step) {
     ASSIGN_OR_RETURN(const StepResult result, Step(step));
     RETURN_IF_ERROR(RecordStep(step, result));
+    if (step_probe_) RETURN_IF_ERROR(WriteAll(step_probe_->Profiles(step)));
     RETURN_IF_ERROR(ReportZeroRows(step));
     if (stop_rule_.has_value()) {
       RETURN_IF_ERROR(
@@ -181,15 +184,19 @@ absl::StatusOr<TrainerExit> TrainLoop::Run(const std::function<bool()>& stop_req
 absl::StatusOr<TrainLoop::StepResult> TrainLoop::Step(int64_t step) {
   StepResult result;
   result.lr = schedule_.LearningRate(step);
+  step_probe_.reset();
+  if (ProbeDue(step)) step_probe_.emplace(model_.spec(), parameters_);
   ASSIGN_OR_RETURN(result.loss, AccumulateGradients(step));
   result.grad_norm = GradNorm(parameters_);
   if (!std::isfinite(result.loss) || !std::isfinite(result.grad_norm)) {
     RETURN_IF_ERROR(ReportNonfinite(step, result));
   }
+  if (step_probe_) step_probe_->MeasureGradients();
   if (ClipGradients(parameters_, result.grad_norm, setup_.config.Real("train.clip")) != 1.0) {
     ++clipped_steps_;
   }
   optimizer_.Step(step, result.lr);
+  if (step_probe_) step_probe_->MeasureUpdate(optimizer_, step, result.lr);
   return result;
 }
 
@@ -207,7 +214,11 @@ absl::StatusOr<double> TrainLoop::AccumulateGradients(int64_t step) {
     const int64_t last = std::min(first + micro_batch_, batch_);
     ASSIGN_OR_RETURN(const Batch batch,
                      train_.Read({blocks.begin() + first, blocks.begin() + last}));
+    Tape tape;
+    if (step_probe_) forward.tape = &tape;
     const at::Tensor loss = CrossEntropySum(model_.Forward(batch.inputs, forward), batch.targets);
+    if (step_probe_) step_probe_->WatchStream(tape);
+    tape = {};  // what the backward pass needs, autograd holds
     (loss / tokens).backward();
     loss_sum += loss.item<double>();
   }
@@ -264,6 +275,7 @@ absl::Status TrainLoop::ObserveAt(int64_t step) {
     RETURN_IF_ERROR(sink_.Write(eval));
     const PeriBound bound = CheckPeriBound(model_, tape, step);
     RETURN_IF_ERROR(WriteAll(bound.profiles));
+    RETURN_IF_ERROR(WriteAll(GrowthProfiles(tape, step)));
     for (const EventRecord& violation : bound.violations) RETURN_IF_ERROR(sink_.Write(violation));
   }
   if (probe) {
@@ -271,6 +283,7 @@ absl::Status TrainLoop::ObserveAt(int64_t step) {
     RETURN_IF_ERROR(WriteAll(AngleProfiles(tape, step)));
     RETURN_IF_ERROR(WriteAll(BranchProfiles(tape, step)));
     RETURN_IF_ERROR(WriteAll(SphereProfiles(model_, tape, step)));
+    RETURN_IF_ERROR(WriteAll(AttentionProfiles(tape, step)));
   }
   return absl::OkStatus();
 }

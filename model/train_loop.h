@@ -1,7 +1,8 @@
 // One run, from its first step (or a checkpoint) to its end.
 //
 // Order of records: Hello; before step 1 an evaluation and profiles (step 0); then per step its
-// Scalars and, where due, evaluation, profiles and checkpoint registration, in this order.
+// Scalars and, where due, profiles of the step, evaluation, profiles of the activations after it,
+// and checkpoint registration, in this order.
 // Observing changes nothing: weights and losses are the same bits whatever is recorded.
 #ifndef NORMLAB_MODEL_TRAIN_LOOP_H_
 #define NORMLAB_MODEL_TRAIN_LOOP_H_
@@ -19,6 +20,7 @@
 #include "core/run_config.h"
 #include "model/checkpoint.h"
 #include "model/data_order.h"
+#include "model/probes/step_probe.h"
 #include "model/record_sink.h"
 #include "model/schedule.h"
 #include "model/token_source.h"
@@ -85,6 +87,7 @@ class TrainLoop {
   Parameters parameters_;
   AdamW optimizer_;
   Transformer model_;
+  std::optional<StepProbe> step_probe_;  // of the current step, where a probe is due
   CheckpointOrigin origin_;
   at::Tensor zero_rows_;  // int64 [1], of the current step
   TrainingState state_;

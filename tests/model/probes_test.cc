@@ -6,12 +6,11 @@
 #include <algorithm>
 #include <cmath>
 
-#include "model/init.h"
 #include "model/probes/angle.h"
 #include "model/probes/branch_profile.h"
 #include "model/probes/hidden_profile.h"
 #include "model/probes/peri_bound.h"
-#include "tests/model/tiny_run.h"
+#include "tests/model/probed_model.h"
 
 namespace normlab::model {
 namespace {
@@ -36,19 +35,27 @@ Tape RandomTape(int64_t states) {
   return tape;
 }
 
-const std::vector<double>& Find(const std::vector<ProfileRecord>& profiles,
-                                const std::string& key) {
-  for (const ProfileRecord& profile : profiles) {
-    if (profile.key == key) return profile.values;
+// Variance over tokens and samples of each feature, then the mean over features.
+double VarianceOverData(const Cube& x) {
+  const double rows = static_cast<double>(x.b * x.n);
+  double expected = 0;
+  for (int64_t k = 0; k < x.d; ++k) {
+    double mean = 0, square = 0;
+    for (int64_t i = 0; i < x.b; ++i) {
+      for (int64_t j = 0; j < x.n; ++j) mean += x.At(i, j, k) / rows;
+    }
+    for (int64_t i = 0; i < x.b; ++i) {
+      for (int64_t j = 0; j < x.n; ++j) square += std::pow(x.At(i, j, k) - mean, 2);
+    }
+    expected += square / (rows - 1) / static_cast<double>(x.d);
   }
-  ADD_FAILURE() << "no profile " << key;
-  static const std::vector<double> none;
-  return none;
+  return expected;
 }
 
-TEST(HiddenProfiles, EqualTheirDefinitions) {
-  const Tape tape = RandomTape(5);
+void ExpectHiddenDefinitions(const Tape& tape) {
   const auto profiles = HiddenProfiles(tape, 1);
+  ASSERT_EQ(profiles[0].values.size(), tape.hidden.size());
+  EXPECT_EQ(profiles[0].first_index, 0);
   for (size_t s = 0; s < tape.hidden.size(); ++s) {
     const Cube x(tape.hidden[s]);
     const double entries = static_cast<double>(x.n * x.d);
@@ -72,33 +79,34 @@ TEST(HiddenProfiles, EqualTheirDefinitions) {
       var += centred / (entries - 1) / static_cast<double>(x.b);
       rms += std::sqrt(square / entries) / static_cast<double>(x.b);
     }
-    EXPECT_NEAR(Find(profiles, "hidden_ma")[s], ma, 1e-12);
-    EXPECT_NEAR(Find(profiles, "hidden_var")[s], var, 1e-12);
-    EXPECT_NEAR(Find(profiles, "hidden_rms")[s], rms, 1e-12);
+    EXPECT_NEAR(Find(profiles, "hidden_ma")[s], ma, 1e-12 * ma);
+    EXPECT_NEAR(Find(profiles, "hidden_var")[s], var, 1e-12 * var);
+    EXPECT_NEAR(Find(profiles, "hidden_rms")[s], rms, 1e-12 * rms);
     EXPECT_EQ(Find(profiles, "hidden_max")[s], largest);
+    const double var_data = VarianceOverData(x);
+    EXPECT_NEAR(Find(profiles, "var_data")[s], var_data, 1e-12 * var_data);
   }
 }
 
-TEST(HiddenProfiles, VarianceOverTheDataIsByFeature) {
-  const Tape tape = RandomTape(1);
-  const Cube x(tape.hidden[0]);
-  const double rows = static_cast<double>(x.b * x.n);
-  double expected = 0;
-  for (int64_t k = 0; k < x.d; ++k) {
-    double mean = 0, square = 0;
-    for (int64_t i = 0; i < x.b; ++i) {
-      for (int64_t j = 0; j < x.n; ++j) mean += x.At(i, j, k) / rows;
-    }
-    for (int64_t i = 0; i < x.b; ++i) {
-      for (int64_t j = 0; j < x.n; ++j) square += std::pow(x.At(i, j, k) - mean, 2);
-    }
-    expected += square / (rows - 1) / static_cast<double>(x.d);
+TEST(HiddenProfiles, EqualTheirDefinitions) {
+  ExpectHiddenDefinitions(RandomTape(5));
+  for (const char* placement : {"pre", "post", "peri", "geo", "deep"}) {
+    SCOPED_TRACE(placement);
+    ExpectHiddenDefinitions(Forwarded(placement, AwkwardShape()).tape);
+    ExpectHiddenDefinitions(Forwarded(placement).tape);
   }
-  EXPECT_NEAR(Find(HiddenProfiles(tape, 1), "var_data")[0], expected, 1e-12);
 }
 
-TEST(AngleProfiles, EqualTheArccosineWhereThatIsAccurate) {
-  const Tape tape = RandomTape(3);
+// Linear interpolation between order statistics, as NumPy and PyTorch do by default.
+double Percentile95(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  const double place = 0.95 * static_cast<double>(values.size() - 1);
+  const size_t below = static_cast<size_t>(place);
+  const size_t above = std::min(below + 1, values.size() - 1);
+  return values[below] + (place - static_cast<double>(below)) * (values[above] - values[below]);
+}
+
+void ExpectArccosines(const Tape& tape) {
   const auto profiles = AngleProfiles(tape, 1);
   EXPECT_EQ(profiles[0].first_index, 1);
   for (size_t s = 1; s < tape.hidden.size(); ++s) {
@@ -118,8 +126,17 @@ TEST(AngleProfiles, EqualTheArccosineWhereThatIsAccurate) {
     double mean = 0;
     for (const double angle : angles) mean += angle / static_cast<double>(angles.size());
     EXPECT_NEAR(Find(profiles, "angle")[s - 1], mean, 1e-12);
+    EXPECT_NEAR(Find(profiles, "angle_p95")[s - 1], Percentile95(angles), 1e-12);
     EXPECT_NEAR(Find(profiles, "angle_max")[s - 1], *std::max_element(angles.begin(), angles.end()),
                 1e-12);
+  }
+}
+
+TEST(AngleProfiles, EqualTheArccosineWhereThatIsAccurate) {
+  ExpectArccosines(RandomTape(3));
+  for (const char* placement : {"pre", "post", "peri", "geo"}) {
+    SCOPED_TRACE(placement);
+    ExpectArccosines(Forwarded(placement, AwkwardShape()).tape);
   }
 }
 
@@ -132,29 +149,14 @@ TEST(AngleProfiles, SmallAnglesKeepTheirDigits) {
   EXPECT_EQ(RowAngles(x, at::zeros_like(x))[0].item<double>(), std::acos(0.0));
 }
 
-struct Forwarded {
-  explicit Forwarded(const std::string& placement)
-      : spec(TinySpec(placement)), parameters(spec), model(spec, parameters) {
-    InitialiseParameters(spec, parameters);
-    at::Generator generator = at::detail::createCPUGenerator(9);
-    const at::Tensor tokens = at::randint(0, spec.vocab, {3, spec.seq_len}, generator, at::kLong);
-    const at::NoGradGuard no_grad;
-    ForwardOptions options;
-    options.tape = &tape;
-    model.Forward(tokens, options);
-  }
-  ModelSpec spec;
-  Parameters parameters;
-  Transformer model;
-  Tape tape;
-};
-
 double Rms(const at::Tensor& x) {
   return std::sqrt(x.to(at::kDouble).square().mean().item<double>());
 }
 
-TEST(BranchProfiles, AreTakenBeforeAndAfterTheOutputNorm) {
-  const Forwarded run("peri");
+class BranchProfile : public testing::TestWithParam<std::string> {};
+
+TEST_P(BranchProfile, IsTakenBeforeAndAfterTheOutputNorm) {
+  const Forwarded run(GetParam(), AwkwardShape());
   const auto profiles = BranchProfiles(run.tape, 1);
   EXPECT_EQ(profiles[0].first_index, 1);
   for (size_t s = 0; s < run.tape.sublayers.size(); ++s) {
@@ -164,6 +166,9 @@ TEST(BranchProfiles, AreTakenBeforeAndAfterTheOutputNorm) {
     EXPECT_NEAR(Find(profiles, "branch_share")[s], out / Rms(run.tape.hidden[s]), 1e-12);
   }
 }
+
+INSTANTIATE_TEST_SUITE_P(Placements, BranchProfile, testing::Values("pre", "peri", "post", "geo"),
+                         [](const auto& info) { return info.param; });
 
 TEST(SphereProfiles, RawAngleIsTheStepThatTheStreamTakes) {
   const Forwarded run("geo");  // no clamp, exponential map: the raw angle is the angle taken
@@ -205,6 +210,60 @@ TEST(PeriBound, HoldsAndIsTheStatedOne) {
     EXPECT_GT(Find(bound.profiles, "peri_ma_tightness")[s - 1], 0.0);
     EXPECT_LT(Find(bound.profiles, "peri_ma_tightness")[s - 1], 1.0);
   }
+}
+
+// Gains and biases of their own, Δt below 1, and bounds by sequence in plain loops.
+TEST(PeriBound, FollowsGainsBiasesAndTheStep) {
+  for (const Overrides& shape : {AwkwardShape(), Overrides{{"model.bias", "true"}}}) {
+    Overrides overrides = shape;
+    overrides.push_back({"residual.dt", "0.3"});
+    Forwarded run("peri", overrides);
+    run.parameters.values().uniform_(-2, 2, at::detail::createCPUGenerator(5));
+    ForwardOptions options;
+    options.tape = &run.tape;
+    run.model.Forward(run.tokens, options);
+    const PeriBound bound = CheckPeriBound(run.model, run.tape, 1);
+    EXPECT_TRUE(bound.violations.empty());
+    const Cube start(run.tape.hidden[0]);
+    const double entries = static_cast<double>(start.n * start.d);
+    double gain = 0;
+    for (size_t s = 1; s < run.tape.hidden.size(); ++s) {
+      const NormParams& norm = run.model.sublayer_params(static_cast<int64_t>(s) - 1).norm_out;
+      gain = std::max(gain,
+                      norm.gain.abs().max().item<double>() + norm.bias.abs().max().item<double>());
+      EXPECT_EQ(Find(bound.profiles, "gain_max")[s - 1], gain);
+      const double reach = static_cast<double>(s) * 0.3 * gain;
+      const at::Tensor x = run.tape.hidden[s].detach();
+      double ma_bound = 0, var_bound = 0, ma_share = 0, var_share = 0;
+      for (int64_t b = 0; b < start.b; ++b) {
+        const double norm0 = std::sqrt(start.data[b].square().sum().item<double>());
+        const double ma = norm0 / std::sqrt(entries) + reach;
+        const double var = std::pow(norm0 + std::sqrt(entries) * reach, 2) / (entries - 1);
+        ma_bound += ma / static_cast<double>(start.b);
+        var_bound += var / static_cast<double>(start.b);
+        ma_share = std::max(ma_share, x[b].abs().mean().item<double>() / ma);
+        const double mean = x[b].mean().item<double>();
+        var_share =
+            std::max(var_share, (x[b] - mean).square().sum().item<double>() / (entries - 1) / var);
+      }
+      EXPECT_NEAR(Find(bound.profiles, "peri_ma_bound")[s - 1], ma_bound, 1e-12 * ma_bound);
+      EXPECT_NEAR(Find(bound.profiles, "peri_var_bound")[s - 1], var_bound, 1e-12 * var_bound);
+      EXPECT_NEAR(Find(bound.profiles, "peri_ma_tightness")[s - 1], ma_share, 1e-12);
+      EXPECT_NEAR(Find(bound.profiles, "peri_var_tightness")[s - 1], var_share, 1e-12);
+    }
+  }
+}
+
+// One sequence of three beyond its bound is a violation, even where the means are within theirs.
+TEST(PeriBound, IsHeldAgainstEverySequence) {
+  Forwarded run("peri");
+  const auto before = CheckPeriBound(run.model, run.tape, 1);
+  at::Tensor x = run.tape.hidden[1].detach().clone();
+  x[1].mul_(1.5 / Find(before.profiles, "peri_ma_tightness")[0]);
+  run.tape.hidden[1] = x;
+  const PeriBound bound = CheckPeriBound(run.model, run.tape, 3);
+  ASSERT_FALSE(bound.violations.empty());
+  EXPECT_NE(bound.violations[0].detail_json.find("\"sublayer\":1"), std::string::npos);
 }
 
 TEST(PeriBound, ABrokenStreamIsAnEvent) {

@@ -50,10 +50,20 @@ std::vector<Record> Numbers(const RecordingSink& sink, int64_t after) {
   return out;
 }
 
+std::vector<int64_t> ProbedSteps(const RecordingSink& sink, const std::string& key) {
+  std::vector<int64_t> steps;
+  for (const ProfileRecord& profile : sink.All<ProfileRecord>()) {
+    if (profile.key == key) steps.push_back(profile.step);
+  }
+  return steps;
+}
+
 void ExpectResumesBitForBit(const RunConfig& config) {
   const TempDir dir;
   TrainSetup setup;
   setup.config = config;
+  // The stop falls between two evaluations (every 10 steps) and between two probes.
+  CHECK_OK(setup.config.Parse("probe.every", "5"));
   setup.data_dir = TinyDataset(dir);
   setup.checkpoint_dir = dir.File("straight");
   const Finished straight = RunOnce(setup, 0);
@@ -72,6 +82,8 @@ void ExpectResumesBitForBit(const RunConfig& config) {
   EXPECT_TRUE(at::equal(straight.v, resumed.v));
   EXPECT_TRUE(Numbers(straight.sink, 13) == Numbers(resumed.sink, 13));
   EXPECT_EQ(resumed.sink.All<ScalarsRecord>().size(), 27u);
+  EXPECT_EQ(ProbedSteps(resumed.sink, "hidden_ma"), (std::vector<int64_t>{15, 20, 25, 30, 35, 40}));
+  EXPECT_EQ(ProbedSteps(resumed.sink, "stream_grad"), ProbedSteps(resumed.sink, "hidden_ma"));
 }
 
 class Resume : public testing::TestWithParam<std::string> {};
@@ -92,9 +104,12 @@ INSTANTIATE_TEST_SUITE_P(All, Resume, testing::ValuesIn([] {
                          });
 
 TEST(ResumeOptions, AccumulationIsBitForBit) {
-  RunConfig config = TinyConfig("pre");
-  CHECK_OK(config.Parse("train.micro_batch", "3"));  // 3 + 1 sequences
-  ExpectResumesBitForBit(config);
+  for (const char* placement : {"pre", "peri", "geo"}) {
+    SCOPED_TRACE(placement);
+    RunConfig config = TinyConfig(placement);
+    CHECK_OK(config.Parse("train.micro_batch", "3"));  // 3 + 1 sequences
+    ExpectResumesBitForBit(config);
+  }
 }
 
 TEST(ResumeOptions, DoublePrecisionIsBitForBit) {

@@ -1,0 +1,152 @@
+// What is measured of a step, against other ways to the same numbers: the gradient of a stream that
+// starts in the middle of the model, and the difference of the weights before and after.
+
+#include <ATen/ATen.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "model/probes/step_probe.h"
+#include "tests/model/probed_model.h"
+
+namespace normlab::model {
+namespace {
+
+constexpr double kLr = 0.01;
+constexpr double kFactor = 4;  // of the initial weights
+
+double SumOfSquares(const at::Tensor& x) {
+  const at::Tensor flat = x.detach().to(at::kDouble).contiguous();
+  double sum = 0;
+  for (int64_t i = 0; i < flat.numel(); ++i) sum += std::pow(flat.const_data_ptr<double>()[i], 2);
+  return sum;
+}
+
+// One training step of three sequences, as 2 + 1, with a probe.
+struct ProbedStep {
+  ProbedStep(const std::string& placement, const Overrides& overrides)
+      : run(placement, overrides, kFactor),
+        optimizer(Options(), run.parameters),
+        probe(run.spec, run.parameters) {
+    const double tokens = static_cast<double>(run.tokens.numel());
+    run.parameters.ZeroGrads();
+    for (const auto& [first, count] : {std::pair<int64_t, int64_t>{0, 2}, {2, 1}}) {
+      Tape tape;
+      ForwardOptions options;
+      options.tape = &tape;
+      const at::Tensor logits = run.model.Forward(run.tokens.narrow(0, first, count), options);
+      probe.WatchStream(tape);
+      tape = {};
+      (CrossEntropySum(logits, run.targets.narrow(0, first, count)) / tokens).backward();
+    }
+    grads = run.parameters.grads().clone();
+    before = run.parameters.values().clone();
+    probe.MeasureGradients();
+    ClipGradients(run.parameters, GradNorm(run.parameters), 0.01);
+    optimizer.Step(1, kLr);
+    probe.MeasureUpdate(optimizer, 1, kLr);
+    profiles = probe.Profiles(1);
+  }
+  static AdamWOptions Options() { return {0.9, 0.95, /*eps=*/1e-6, /*weight_decay=*/0.3}; }
+
+  const Parameter& Matrix(const std::string& type, int64_t block) const {
+    return *run.parameters.FindParameter("blocks." + std::to_string(block) + "." + type +
+                                         ".weight");
+  }
+
+  Forwarded run;
+  AdamW optimizer;
+  StepProbe probe;
+  at::Tensor grads, before;
+  std::vector<ProfileRecord> profiles;
+};
+
+constexpr const char* kTypes[] = {"attn.qkv", "attn.out", "ffn.up", "ffn.down"};
+
+using Case = std::pair<std::string, bool>;  // placement, awkward shape
+
+class StepProfiles : public testing::TestWithParam<Case> {
+ protected:
+  StepProfiles() : step(GetParam().first, GetParam().second ? AwkwardShape() : Overrides()) {}
+  ProbedStep step;
+};
+
+// From the stored X_2i on, the rest of the model alone, on the whole batch at once.
+TEST_P(StepProfiles, StreamGradIsTheGradientOfTheRestOfTheModel) {
+  const Forwarded run(GetParam().first, GetParam().second ? AwkwardShape() : Overrides(), kFactor);
+  const auto& measured = Find(step.profiles, "stream_grad");
+  ASSERT_EQ(measured.size(), static_cast<size_t>(run.spec.layers) + 1);
+  for (int64_t block = 0; block <= run.spec.layers; ++block) {
+    const at::Tensor start = run.tape.hidden[2 * block].detach().clone().set_requires_grad(true);
+    at::Tensor x = start;
+    for (int64_t s = 2 * block; s < 2 * run.spec.layers; ++s) x = run.model.Sublayer(s, x, {});
+    (CrossEntropySum(run.model.Head(x), run.targets) / static_cast<double>(run.tokens.numel()))
+        .backward();
+    const double expected = std::sqrt(SumOfSquares(start.grad()));
+    EXPECT_GT(expected, 0);
+    EXPECT_NEAR(measured[block], expected, 1e-11 * expected) << "block " << block;
+  }
+}
+
+TEST_P(StepProfiles, GradientsAreThoseBeforeClipping) {
+  for (const char* type : kTypes) {
+    const auto& measured = Find(step.profiles, std::string("param_grad_rms.") + type);
+    ASSERT_EQ(measured.size(), static_cast<size_t>(step.run.spec.layers));
+    for (int64_t block = 0; block < step.run.spec.layers; ++block) {
+      const at::Tensor grad = step.run.parameters.ViewOf(step.grads, step.Matrix(type, block));
+      const double expected = std::sqrt(SumOfSquares(grad) / static_cast<double>(grad.numel()));
+      EXPECT_GT(expected, 0);
+      EXPECT_NEAR(measured[block], expected, 1e-13 * expected) << type;
+    }
+  }
+}
+
+// W' = (1 − lr·wd)·W − lr·û, solved for û.
+TEST_P(StepProfiles, UpdateIsTheChangeOfTheWeightsWithoutTheirDecay) {
+  const double kept = 1.0 - kLr * ProbedStep::Options().weight_decay;
+  for (const char* type : kTypes) {
+    for (int64_t block = 0; block < step.run.spec.layers; ++block) {
+      const Parameter& matrix = step.Matrix(type, block);
+      const at::Tensor old = step.run.parameters.ViewOf(step.before, matrix);
+      const double moved = std::sqrt(SumOfSquares(matrix.value.detach() - old * kept));
+      const double count = static_cast<double>(old.numel());
+      const auto value = [&](const char* key) {
+        return Find(step.profiles, key + std::string(type))[block];
+      };
+      EXPECT_GT(moved, 0);
+      EXPECT_NEAR(value("param_update.") / (moved / std::sqrt(SumOfSquares(matrix.value))), 1,
+                  1e-10);
+      EXPECT_NEAR(value("adam_rms.") / (moved / kLr / std::sqrt(count)), 1, 1e-10);
+    }
+  }
+}
+
+TEST_P(StepProfiles, ShareBelowEpsCountsEntries) {
+  double seen = 0;
+  for (const char* type : kTypes) {
+    for (int64_t block = 0; block < step.run.spec.layers; ++block) {
+      const at::Tensor v =
+          step.run.parameters.ViewOf(step.optimizer.v(), step.Matrix(type, block)).contiguous();
+      int64_t below = 0;
+      for (int64_t i = 0; i < v.numel(); ++i) {
+        below += std::sqrt(v.const_data_ptr<double>()[i] / (1 - 0.95)) < 1e-6 ? 1 : 0;
+      }
+      const double share = static_cast<double>(below) / static_cast<double>(v.numel());
+      EXPECT_NEAR(Find(step.profiles, std::string("adam_below_eps.") + type)[block], share, 1e-15);
+      seen += share;
+    }
+  }
+  EXPECT_GT(seen, 0);  // clipped to 0.01, some gradients are that small
+}
+
+INSTANTIATE_TEST_SUITE_P(Placements, StepProfiles,
+                         testing::Values(Case{"pre", false}, Case{"pre", true}, Case{"post", false},
+                                         Case{"peri", true}, Case{"geo", false}, Case{"geo", true},
+                                         Case{"deep", true}, Case{"keel", false},
+                                         Case{"layerscale", true}, Case{"orthogonal", false}),
+                         [](const auto& info) {
+                           return info.param.first + (info.param.second ? "_awkward" : "");
+                         });
+
+}  // namespace
+}  // namespace normlab::model
