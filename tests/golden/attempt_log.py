@@ -1,4 +1,4 @@
-"""Reads the scalars out of an attempt log, from its documented layout (core/attempt_log.h)."""
+"""Reads scalars and profiles out of an attempt log, from its documented layout."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 HEADER = struct.Struct("<8sII")
 ENTRY = struct.Struct("<IIQ")  # length, checksum, number
-SCALARS = 2
+SCALARS, PROFILE = 2, 3
 
 
 def entries(path: Path):
@@ -40,4 +40,18 @@ def scalars(path: Path) -> dict[int, dict[str, float]]:
             (value,) = struct.unpack_from("<d", record, at + 4 + size)
             steps.setdefault(step, {})[key] = value
             at += 4 + size + 8
+    return steps
+
+
+def profiles(path: Path) -> dict[int, dict[str, tuple[int, list[float]]]]:
+    """Step -> key -> (depth of the first value, values)."""
+    steps: dict[int, dict[str, tuple[int, list[float]]]] = {}
+    for record in entries(path):
+        if record[0] != PROFILE:
+            continue
+        step, size = struct.unpack_from("<qI", record, 1)
+        key = record[13 : 13 + size].decode()
+        first, count = struct.unpack_from("<iI", record, 13 + size)
+        values = struct.unpack_from(f"<{count}d", record, 21 + size)
+        steps.setdefault(step, {})[key] = (first, list(values))
     return steps
