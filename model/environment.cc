@@ -1,5 +1,9 @@
 #include "model/environment.h"
 
+#include <unistd.h>
+
+#include <cstdlib>
+
 #include <ATen/Context.h>
 #include <ATen/Parallel.h>
 #include <ATen/Version.h>
@@ -23,6 +27,12 @@ void SetUpCompute(int threads, bool deterministic) {
   // taking ten times as long; where the slow path is wanted, it is asked for by name.
   at::globalContext().setSDPUseMath(false);
   at::globalContext().setSDPUseCuDNN(false);
+}
+
+void WaitPassively(char** argv) {
+  if (std::getenv("OMP_WAIT_POLICY") != nullptr || std::getenv("GOMP_SPINCOUNT") != nullptr) return;
+  setenv("OMP_WAIT_POLICY", "passive", 1);
+  execv("/proc/self/exe", argv);
 }
 
 }  // namespace normlab::model

@@ -17,6 +17,12 @@ std::string TorchVersion();
 // `deterministic` admits only kernels that give the same bits at every call.
 void SetUpCompute(int threads, bool deterministic);
 
+// Threads that wait must not spin: with one busy neighbour a spinning pool takes ten times as long.
+// OpenMP reads this before main, so that the only way to set it is to start this program again,
+// with the same arguments; a worker sets it for its trainers and saves them the second start.
+// Returns where nothing is to be done.
+void WaitPassively(char** argv);
+
 }  // namespace normlab::model
 
 #endif  // NORMLAB_MODEL_ENVIRONMENT_H_

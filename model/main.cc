@@ -2,10 +2,7 @@
 
 #include <c10/util/Exception.h>
 
-#include <unistd.h>
-
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <exception>
 #include <new>
@@ -15,6 +12,7 @@
 #include "absl/status/statusor.h"
 #include "core/outcome.h"
 #include "core/version.h"
+#include "model/environment.h"
 #include "model/hello_command.h"
 #include "model/run_command.h"
 #include "model/stop_signal.h"
@@ -87,15 +85,6 @@ bool IsOutOfMemory(const c10::Error& error) {
 
 bool IsDeviceLost(const c10::Error& error) {
   return std::strstr(error.what(), "CUDA error") != nullptr;
-}
-
-// Threads that wait must not spin: with one busy neighbour a spinning pool takes ten times as long.
-// OpenMP reads this before main, so that the only way to set it is to start again; a worker sets it
-// for its trainers and saves them the second start.
-void WaitPassively(char** argv) {
-  if (std::getenv("OMP_WAIT_POLICY") != nullptr || std::getenv("GOMP_SPINCOUNT") != nullptr) return;
-  setenv("OMP_WAIT_POLICY", "passive", 1);
-  execv("/proc/self/exe", argv);
 }
 
 int Main(const std::vector<std::string>& arguments, char** argv) {

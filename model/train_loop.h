@@ -51,20 +51,21 @@ class TrainLoop {
   // An error is the sink's, the disk's or the data's.
   absl::StatusOr<TrainerExit> Run(const std::function<bool()>& stop_requested);
 
+  // One step, from 1: gradients, clipping, update. Run() is made of these; benches time them alone.
+  struct StepResult {
+    double loss, grad_norm, lr;
+  };
+  absl::StatusOr<StepResult> Step(int64_t step);
+
   const TrainingState& state() const { return state_; }
   const Parameters& parameters() const { return parameters_; }
   AdamW& optimizer() { return optimizer_; }
 
  private:
-  struct StepResult {
-    double loss, grad_norm, lr;
-  };
-
   TrainLoop(const TrainSetup& setup, const ModelSpec& spec, TokenSource train, TokenSource val,
             const std::string& dataset_sha256, RecordSink& sink, Clock& clock);
   absl::Status Resume();
   absl::Status SayHello();
-  absl::StatusOr<StepResult> Step(int64_t step);
   absl::StatusOr<double> AccumulateGradients(int64_t step);
   absl::Status RecordStep(int64_t step, const StepResult& result);
   absl::Status ReportNonfinite(int64_t step, const StepResult& result);

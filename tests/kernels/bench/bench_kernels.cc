@@ -8,18 +8,22 @@
 
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
-#include <nlohmann/json.hpp>
 
 #include "core/clock.h"
 #include "kernels/torch/norm_ops.h"
 #include "kernels/torch/residual_ops.h"
 #include "kernels/torch/tensor_access.h"
 #include "tests/kernels/bench/paired_timing.h"
+#include "tests/kernels/bench/report.h"
 #include "tests/kernels/bench/torch_peers.h"
 
 namespace normlab::kernels {
 namespace {
+
+using bench::Estimate;
+using bench::MedianOf;
+using bench::RatioOf;
+using bench::Report;
 
 struct Arguments {
   bool json = false;
@@ -29,32 +33,6 @@ struct Arguments {
   std::string filter;
 };
 
-class Report {
- public:
-  explicit Report(const Arguments& arguments) : arguments_(arguments) {}
-
-  bool Wants(const std::string& group) const {
-    return group.find(arguments_.filter) != std::string::npos;
-  }
-  void Add(const std::string& name, const Estimate& estimate, const char* unit) {
-    rows_.push_back(
-        {{"name", name}, {"value", estimate.value}, {"unit", unit}, {"spread", estimate.spread}});
-    if (!arguments_.json) {
-      std::printf("%-48s %9.3f %-6s +- %.3f\n", name.c_str(), estimate.value, unit,
-                  estimate.spread);
-      std::fflush(stdout);
-    }
-  }
-  void Print() const {
-    if (arguments_.json) std::printf("%s\n", rows_.dump(1).c_str());
-  }
-  bool empty() const { return rows_.empty(); }
-
- private:
-  const Arguments& arguments_;
-  nlohmann::json rows_ = nlohmann::json::array();
-};
-
 // One size and storage type.
 struct Setting {
   const Arguments& arguments;
@@ -62,6 +40,12 @@ struct Setting {
   at::ScalarType type;
   std::string suffix;  // "/8192x768/f32/"
 
+  bool Wants(const std::string& group) const {
+    return group.find(arguments.filter) != std::string::npos;
+  }
+  std::vector<std::vector<double>> Time(const std::vector<std::function<void()>>& functions) const {
+    return bench::TimeInTurn(SystemClock(), functions, {arguments.rounds});
+  }
   double BytesPerTensor() const {
     return static_cast<double>(arguments.rows * cols) * static_cast<double>(elementSize(type));
   }
@@ -77,7 +61,7 @@ Estimate Speed(const std::vector<double>& seconds, double bytes) {
 // The kernels alone, on buffers that exist, against torch.add (3 tensors' bytes).
 void GeoNormAgainstAdd(const Setting& setting, Report& report) {
   const std::string group = "geonorm" + setting.suffix;
-  if (!report.Wants(group)) return;
+  if (!setting.Wants(group)) return;
   c10::NoGradGuard no_grad;
   const at::Tensor x = setting.Leaf(), v = setting.Leaf(), g = setting.Leaf();
   at::Tensor y = at::empty_like(x), dx = at::empty_like(x), dv = at::empty_like(x);
@@ -94,12 +78,8 @@ void GeoNormAgainstAdd(const Setting& setting, Report& report) {
   const auto run_backward = [&] {
     ThrowUnlessOk(normlab_geonorm_backward(&options, &backward, TorchExecutor()));
   };
-  const auto seconds = TimeInTurn(SystemClock(),
-                                  {{"add", [&] { at::add_out(y, x, v); }},
-                                   {"fwd", run_forward},
-                                   {"bwd", run_backward},
-                                   {"fwd+bwd", [&] { run_forward(), run_backward(); }}},
-                                  setting.arguments.rounds);
+  const auto seconds = setting.Time({[&] { at::add_out(y, x, v); }, run_forward, run_backward,
+                                     [&] { run_forward(), run_backward(); }});
   const double bytes = setting.BytesPerTensor();
   report.Add("add" + setting.suffix + "gb_per_s", Speed(seconds[0], 3 * bytes), "GB/s");
   const std::pair<const char*, double> directions[] = {{"fwd", 3}, {"bwd", 5}, {"fwd+bwd", 8}};
@@ -111,21 +91,21 @@ void GeoNormAgainstAdd(const Setting& setting, Report& report) {
   }
 }
 
-void Pair(const Setting& setting, Report& report, const std::string& name, Timed ours, Timed peer) {
-  const auto seconds =
-      TimeInTurn(SystemClock(), {std::move(ours), std::move(peer)}, setting.arguments.rounds);
+void Pair(const Setting& setting, Report& report, const std::string& name,
+          std::function<void()> ours, std::function<void()> peer) {
+  const auto seconds = setting.Time({std::move(ours), std::move(peer)});
   report.Add(name, RatioOf(seconds[0], seconds[1], 1), "ratio");
 }
 
 void GeoNormAgainstComposed(const Setting& setting, Report& report) {
   const std::string group = "geonorm" + setting.suffix;
-  if (!report.Wants(group)) return;
+  if (!setting.Wants(group)) return;
   const at::Tensor x = setting.Leaf(), v = setting.Leaf(), g = setting.Leaf().detach();
   GeoNormOptions options;
   options.alpha = 0.5;
   Pair(setting, report, group + "fwd+bwd/vs_composed",
-       {"ours", BothWays([=] { return GeoNorm(x, v, options); }, {x, v}, g)},
-       {"composed", BothWays([=] { return ComposedGeoNorm(x, v, 0.5); }, {x, v}, g)});
+       BothWays([=] { return GeoNorm(x, v, options); }, {x, v}, g),
+       BothWays([=] { return ComposedGeoNorm(x, v, 0.5); }, {x, v}, g));
 }
 
 void NormsAgainstTorch(const Setting& setting, Report& report) {
@@ -143,35 +123,34 @@ void NormsAgainstTorch(const Setting& setting, Report& report) {
       make();
     };
   };
-  if (report.Wants("layernorm" + setting.suffix)) {
+  if (setting.Wants("layernorm" + setting.suffix)) {
     const std::string group = "layernorm" + setting.suffix;
-    Pair(setting, report, group + "fwd/vs_torch", {"ours", without_gradient(layer)},
-         {"torch", without_gradient(torch_layer)});
-    Pair(setting, report, group + "fwd+bwd/vs_torch", {"ours", BothWays(layer, {x, gain, bias}, g)},
-         {"torch", BothWays(torch_layer, {x, gain, bias}, g)});
+    Pair(setting, report, group + "fwd/vs_torch", without_gradient(layer),
+         without_gradient(torch_layer));
+    Pair(setting, report, group + "fwd+bwd/vs_torch", BothWays(layer, {x, gain, bias}, g),
+         BothWays(torch_layer, {x, gain, bias}, g));
   }
-  if (report.Wants("rmsnorm" + setting.suffix)) {
+  if (setting.Wants("rmsnorm" + setting.suffix)) {
     const std::string group = "rmsnorm" + setting.suffix;
-    Pair(setting, report, group + "fwd/vs_torch", {"ours", without_gradient(rms)},
-         {"torch", without_gradient(torch_rms)});
-    Pair(setting, report, group + "fwd+bwd/vs_torch", {"ours", BothWays(rms, {x, gain}, g)},
-         {"torch", BothWays(torch_rms, {x, gain}, g)});
+    Pair(setting, report, group + "fwd/vs_torch", without_gradient(rms),
+         without_gradient(torch_rms));
+    Pair(setting, report, group + "fwd+bwd/vs_torch", BothWays(rms, {x, gain}, g),
+         BothWays(torch_rms, {x, gain}, g));
   }
 }
 
 // The pre-norm update: stream = x + g and the next sublayer's LayerNorm of it.
 void ResidualAgainstTorch(const Setting& setting, Report& report) {
   const std::string group = "residual-pre" + setting.suffix;
-  if (!report.Wants(group)) return;
+  if (!setting.Wants(group)) return;
   const at::Tensor x = setting.Leaf(), g = setting.Leaf(), up = setting.Leaf().detach();
   const at::Tensor gain = RandomLeaf({setting.cols}, setting.type);
   const std::int64_t width = setting.cols;
   ResidualSpec spec;
   spec.next_norm = NormSpec{NORMLAB_LAYERNORM, gain, {}, 1e-5, false};
   Pair(setting, report, group + "fwd+bwd/vs_torch",
-       {"ours", BothWays([=] { return Residual(x, g, spec).next; }, {x, g, gain}, up)},
-       {"torch", BothWays([=] { return at::layer_norm(x + g, {width}, gain, {}, 1e-5); },
-                          {x, g, gain}, up)});
+       BothWays([=] { return Residual(x, g, spec).next; }, {x, g, gain}, up),
+       BothWays([=] { return at::layer_norm(x + g, {width}, gain, {}, 1e-5); }, {x, g, gain}, up));
 }
 
 bool Parse(int argc, char** argv, Arguments& arguments) {
@@ -207,7 +186,7 @@ int Main(int argc, char** argv) {
     return 2;
   }
   if (arguments.threads > 0) at::set_num_threads(arguments.threads);
-  Report report(arguments);
+  Report report(arguments.json);
   for (const at::ScalarType type : {at::kFloat, at::kBFloat16}) {
     for (const std::int64_t cols : {128, 768, 1600}) {
       const Setting setting{arguments, cols, type,

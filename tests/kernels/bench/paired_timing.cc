@@ -5,11 +5,8 @@
 
 #include "absl/time/time.h"
 
-namespace normlab::kernels {
+namespace normlab::bench {
 namespace {
-
-constexpr int kUncounted = 2;
-constexpr int kCallsInARow = 3;
 
 double SecondsOfCall(const Clock& clock, const std::function<void()>& run) {
   const absl::Time start = clock.MonotonicNow();
@@ -19,14 +16,15 @@ double SecondsOfCall(const Clock& clock, const std::function<void()>& run) {
 
 }  // namespace
 
-std::vector<std::vector<double>> TimeInTurn(const Clock& clock, const std::vector<Timed>& functions,
-                                            int rounds) {
+std::vector<std::vector<double>> TimeInTurn(const Clock& clock,
+                                            const std::vector<std::function<void()>>& functions,
+                                            const TimingPlan& plan) {
   std::vector<std::vector<double>> seconds(functions.size());
-  for (int round = -kUncounted; round < rounds; ++round) {
+  for (int round = -plan.uncounted; round < plan.rounds; ++round) {
     for (std::size_t i = 0; i < functions.size(); ++i) {
-      double fastest = SecondsOfCall(clock, functions[i].run);
-      for (int call = 1; call < kCallsInARow; ++call) {
-        fastest = std::min(fastest, SecondsOfCall(clock, functions[i].run));
+      double fastest = SecondsOfCall(clock, functions[i]);
+      for (int call = 1; call < plan.calls_in_a_row; ++call) {
+        fastest = std::min(fastest, SecondsOfCall(clock, functions[i]));
       }
       if (round >= 0) seconds[i].push_back(fastest);
     }
@@ -48,4 +46,4 @@ Estimate RatioOf(const std::vector<double>& ours, const std::vector<double>& pee
   return MedianOf(std::move(ratios));
 }
 
-}  // namespace normlab::kernels
+}  // namespace normlab::bench

@@ -1,0 +1,116 @@
+// bench-trainer: a training step of our trainer against the same model in eager PyTorch, in one
+// run, each in turn on the same threads.
+//
+//   bench-trainer [--json] [--presets nano,micro] [--placements pre,geo] [--rounds N] [--threads N]
+//
+// step/<preset>/<placement>/vs_torch_eager and step/<preset>/geo_vs_pre are ratios of times: above
+// 1 the first named is the faster. A step is 8 sequences of 128 tokens.
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "core/clock.h"
+#include "core/status.h"
+#include "model/command_line.h"
+#include "model/environment.h"
+#include "tests/bench/trainer_arm.h"
+#include "tests/builders/temp_dir.h"
+#include "tests/kernels/bench/report.h"
+
+namespace normlab::bench {
+namespace {
+
+struct Plan {
+  std::vector<std::string> placements;
+  int threads = 1;
+  TimingPlan timing;
+};
+
+Estimate Milliseconds(std::vector<double> seconds) {
+  for (double& value : seconds) value *= 1e3;
+  return MedianOf(std::move(seconds));
+}
+
+// Two columns of times an arm: ours, eager.
+void AddRows(const std::string& preset, const std::vector<std::string>& placements,
+             const std::vector<std::vector<double>>& seconds, Report& report) {
+  const std::vector<double>*pre = nullptr, *geo = nullptr;
+  for (size_t i = 0; i < placements.size(); ++i) {
+    const std::vector<double>&ours = seconds[2 * i], &eager = seconds[2 * i + 1];
+    const std::string name = absl::StrCat("step/", preset, "/", placements[i]);
+    report.Add(name + "/ms", Milliseconds(ours), "ms");
+    report.Add(name + "/torch_eager_ms", Milliseconds(eager), "ms");
+    report.Add(name + "/vs_torch_eager", RatioOf(ours, eager, 1), "ratio");
+    if (placements[i] == "pre") pre = &ours;
+    if (placements[i] == "geo") geo = &ours;
+  }
+  if (pre != nullptr && geo != nullptr) {
+    report.Add(absl::StrCat("step/", preset, "/geo_vs_pre"), RatioOf(*geo, *pre, 1), "ratio");
+  }
+}
+
+absl::Status MeasurePreset(const std::string& preset, const Plan& plan, Report& report) {
+  const TempDir dir;
+  ASSIGN_OR_RETURN(const std::string data, MakeBenchDataset(dir.path(), preset));
+  std::vector<std::unique_ptr<TrainerArm>> arms;
+  std::vector<std::function<void()>> functions;
+  for (const std::string& placement : plan.placements) {
+    ASSIGN_OR_RETURN(const RunConfig config, BenchConfig(preset, placement));
+    ASSIGN_OR_RETURN(std::unique_ptr<TrainerArm> arm,
+                     TrainerArm::Create(config, data, dir.path(), plan.threads));
+    RETURN_IF_ERROR(AddContext(arm->CheckSameModel(), absl::StrCat(preset, "/", placement)));
+    functions.push_back([raw = arm.get()] { raw->StepOurs(); });
+    functions.push_back([raw = arm.get()] { raw->StepEager(); });
+    arms.push_back(std::move(arm));
+  }
+  AddRows(preset, plan.placements, TimeInTurn(SystemClock(), functions, plan.timing), report);
+  return absl::OkStatus();
+}
+
+absl::Status Run(const std::vector<std::string>& arguments) {
+  ASSIGN_OR_RETURN(const model::Options options,
+                   model::Options::Parse(arguments, {{"json", false, /*is_switch=*/true},
+                                                     {"presets"},
+                                                     {"placements"},
+                                                     {"rounds"},
+                                                     {"threads"}}));
+  const auto list = [&](const char* name, const char* otherwise) -> std::vector<std::string> {
+    return absl::StrSplit(options.Has(name) ? options.Text(name) : otherwise, ',');
+  };
+  const int64_t cores = std::max(1u, std::thread::hardware_concurrency());
+  ASSIGN_OR_RETURN(const int64_t threads, options.Int("threads", cores));
+  ASSIGN_OR_RETURN(const int64_t rounds, options.Int("rounds", 15));
+  if (threads < 1 || rounds < 1) {
+    return absl::InvalidArgumentError("--threads and --rounds must be at least 1");
+  }
+  Plan plan;
+  plan.placements = list("placements", "pre,geo");
+  plan.threads = static_cast<int>(threads);
+  plan.timing.rounds = static_cast<int>(rounds);
+  model::SetUpCompute(plan.threads, /*deterministic=*/false);
+  Report report(options.Has("json"));
+  for (const std::string& preset : list("presets", "nano,micro")) {
+    RETURN_IF_ERROR(MeasurePreset(preset, plan, report));
+  }
+  report.Print();
+  return absl::OkStatus();
+}
+
+}  // namespace
+}  // namespace normlab::bench
+
+int main(int argc, char** argv) {
+  normlab::model::WaitPassively(argv);
+  const absl::Status status = normlab::bench::Run({argv + 1, argv + argc});
+  if (status.ok()) return 0;
+  std::fprintf(stderr, "bench-trainer: could not measure: %s\n",
+               std::string(status.message()).c_str());
+  return 1;
+}
