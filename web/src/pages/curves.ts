@@ -15,7 +15,7 @@ export function evalCurve(evals: readonly Evaluation[]): Curve {
   return curve;
 }
 
-// The profile of the evaluation at place `at`, over depth.
+// The profile at place `at` of its steps, over depth.
 export function profileCurve(profiles: Profiles, at: number): Curve {
   const curve = emptyCurve();
   (profiles.values[at] ?? []).forEach((raw, offset) => {

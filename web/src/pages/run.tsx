@@ -5,11 +5,12 @@ import { strokeOf } from "../chart/palette";
 import { useCurves, useDocument } from "../data/hooks";
 import { formatBytes, formatDuration, formatNumber, formatTime } from "../data/numbers";
 import { emptyCurve, type Curve } from "../data/series";
-import type { Attempt, Evaluation, Profiles, RunDetail, RunEvent } from "../data/types";
+import type { Attempt, Evaluation, RunDetail, RunEvent } from "../data/types";
 import { Facts, formatValue, Message, Progress, StateBadge } from "../ui/parts";
 import { Table } from "../ui/table";
 import { useDark } from "../ui/theme";
-import { evalCurve, profileCurve } from "./curves";
+import { evalCurve } from "./curves";
+import { ProfileCharts } from "./profile_charts";
 
 export function RunPage({ id }: { id: string }) {
   const { value, error } = useDocument<{ run: RunDetail }>(`runs/${id}`, (change) =>
@@ -100,75 +101,6 @@ function ScalarCharts({ run }: { run: RunDetail }) {
       <Figure title="Gradient norm" note="before clipping" xLabel="step" curves={gradCurves} logY />
       <Figure title="Learning rate" xLabel="step" curves={lrCurves} height={180} />
       <Figure title="Tokens per second" xLabel="step" curves={speedCurves} height={180} />
-    </div>
-  );
-}
-
-const PROFILE_TITLES: Record<string, string> = {
-  hidden_ma: "Mean |x| over depth",
-  hidden_var: "Variance over depth",
-  hidden_rms: "Root mean square over depth",
-  hidden_max: "Largest |x| over depth",
-  var_data: "Variance over tokens and samples",
-  branch_rms: "Size of the branch",
-  angle: "Angle before and after each sublayer",
-  angle_p95: "Angle, 95th percentile",
-  angle_max: "Largest angle",
-};
-
-function ProfileCharts({ run }: { run: RunDetail }) {
-  return (
-    <div class="figures">
-      {run.profile_keys.map((key) => (
-        <ProfileChart key={key} run={run} profileKey={key} />
-      ))}
-    </div>
-  );
-}
-
-// One profile over depth, at an evaluation step that the reader picks; first and newest are shown
-// until then.
-function ProfileChart({ run, profileKey }: { run: RunDetail; profileKey: string }) {
-  const { value } = useDocument<Profiles>(`runs/${run.id}/profiles?key=${profileKey}`, (change) =>
-    change.runs.has(run.id),
-  );
-  const [picked, setPicked] = useState<number | null>(null);
-  const dark = useDark();
-  const steps = value?.step ?? [];
-  const newest = steps.length - 1;
-  const index = picked === null ? newest : Math.min(picked, newest);
-  const curves = useMemo(() => {
-    if (value === null || newest < 0) return [];
-    const shown = index > 0 ? [0, index] : [0];
-    return shown.map((at, order) => ({
-      name: `step ${value.step[at]}`,
-      curve: profileCurve(value, at),
-      stroke: strokeOf(order === shown.length - 1 ? 0 : 6, dark),
-      points: true,
-    }));
-  }, [value, index, newest, dark]);
-  if (newest < 0) return null;
-  return (
-    <div>
-      <Figure
-        title={PROFILE_TITLES[profileKey] ?? profileKey}
-        note={profileKey}
-        xLabel="sublayer"
-        curves={curves}
-      />
-      {newest > 0 && (
-        <label class="slider">
-          <span class="soft">step {steps[index]}</span>
-          <input
-            type="range"
-            min={0}
-            max={newest}
-            value={index}
-            aria-label={`${profileKey} step`}
-            onInput={(event) => setPicked(Number((event.target as HTMLInputElement).value))}
-          />
-        </label>
-      )}
     </div>
   );
 }

@@ -126,7 +126,7 @@ function Charts({ runs }: { runs: readonly Run[] }) {
         />
         <Figure
           title="Hidden-state magnitude over depth"
-          note="hidden_ma, mean over seeds, newest evaluation"
+          note="hidden_ma, mean over seeds, newest"
           xLabel="sublayer"
           curves={depth}
           height={300}
