@@ -5,6 +5,7 @@
 //
 // step/<preset>/<placement>/vs_torch_eager and step/<preset>/geo_vs_pre are ratios of times: above
 // 1 the first named is the faster. A step is 8 sequences of 128 tokens.
+// probe/<preset>/cost is the share of a run's time that all probes take at every 50th step.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -20,6 +21,7 @@
 #include "core/status.h"
 #include "model/command_line.h"
 #include "model/environment.h"
+#include "tests/bench/probe_cost.h"
 #include "tests/bench/trainer_arm.h"
 #include "tests/builders/temp_dir.h"
 #include "tests/kernels/bench/report.h"
@@ -56,9 +58,8 @@ void AddRows(const std::string& preset, const std::vector<std::string>& placemen
   }
 }
 
-absl::Status MeasurePreset(const std::string& preset, const Plan& plan, Report& report) {
-  const TempDir dir;
-  ASSIGN_OR_RETURN(const std::string data, MakeBenchDataset(dir.path(), preset));
+absl::Status MeasureSteps(const std::string& preset, const Plan& plan, const TempDir& dir,
+                          const std::string& data, Report& report) {
   std::vector<std::unique_ptr<TrainerArm>> arms;
   std::vector<std::function<void()>> functions;
   for (const std::string& placement : plan.placements) {
@@ -72,6 +73,24 @@ absl::Status MeasurePreset(const std::string& preset, const Plan& plan, Report& 
   }
   AddRows(preset, plan.placements, TimeInTurn(SystemClock(), functions, plan.timing), report);
   return absl::OkStatus();
+}
+
+// Of `geo`, which has the most profiles.
+absl::Status MeasureProbes(const std::string& preset, const Plan& plan, const TempDir& dir,
+                           const std::string& data, Report& report) {
+  constexpr int kProbeEvery = 50;
+  ASSIGN_OR_RETURN(const RunConfig config, BenchConfig(preset, "geo"));
+  ASSIGN_OR_RETURN(const ProbeTimes times,
+                   TimeProbes(config, data, dir.File("checkpoints"), plan.threads, plan.timing));
+  report.Add(absl::StrCat("probe/", preset, "/cost"), ProbeShare(times, kProbeEvery), "share");
+  return absl::OkStatus();
+}
+
+absl::Status MeasurePreset(const std::string& preset, const Plan& plan, Report& report) {
+  const TempDir dir;
+  ASSIGN_OR_RETURN(const std::string data, MakeBenchDataset(dir.path(), preset));
+  RETURN_IF_ERROR(MeasureSteps(preset, plan, dir, data, report));
+  return MeasureProbes(preset, plan, dir, data, report);
 }
 
 absl::Status Run(const std::vector<std::string>& arguments) {
