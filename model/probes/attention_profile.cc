@@ -8,6 +8,9 @@
 namespace normlab::model {
 namespace {
 
+// Below the logarithm of every share that is not 0, in fp32 and fp64.
+constexpr double kLowestLog = -1e3;
+
 at::Tensor AtLeastSingle(const at::Tensor& x) {
   return x.scalar_type() == at::kBFloat16 ? x.to(at::kFloat) : x;
 }
@@ -15,9 +18,10 @@ at::Tensor AtLeastSingle(const at::Tensor& x) {
 // [largest logit, Σ entropy, Σ log Z] over one sequence; q, k [1, H, T, h].
 at::Tensor MeasureSequence(const at::Tensor& q, const at::Tensor& k) {
   const at::Tensor scores = AttentionScores(q, k);
-  const at::Tensor share = scores.softmax(-1);
-  // Shares of 0, as above the diagonal, have no part in the entropy; xlogy(0, 0) is 0.
-  return at::stack({scores.max().to(at::kDouble), -at::xlogy(share, share).sum(at::kDouble),
+  const at::Tensor log_share = scores.log_softmax(-1);
+  // Above the diagonal the share is 0 and its logarithm −∞; they have no part in the entropy.
+  const at::Tensor weighted = scores.softmax(-1).mul_(log_share.clamp_min(kLowestLog));
+  return at::stack({scores.max().to(at::kDouble), -weighted.sum(at::kDouble),
                     scores.logsumexp(-1).sum(at::kDouble)});
 }
 
