@@ -10,9 +10,8 @@
 namespace normlab::model {
 namespace {
 
-// The kernels of this build run on the CPU.
 bool UseKernels(const ModelSpec& spec, const at::Tensor& x) {
-  return !spec.composed_norms && x.is_cpu();
+  return !spec.composed_norms && kernels::HasKernels(x);
 }
 
 kernels::NormSpec KernelNorm(const NormSpec& spec, const NormParams& params) {

@@ -2,6 +2,8 @@
 #ifndef NORMLAB_KERNELS_COMMON_DEVICE_ROWS_CUH_
 #define NORMLAB_KERNELS_COMMON_DEVICE_ROWS_CUH_
 
+#include <string>
+
 #include "kernels/common/register_row.cuh"
 #include "kernels/include/normlab_kernels.h"
 
@@ -15,6 +17,20 @@ inline std::int64_t BlocksFor(std::int64_t rows, int rows_per_block) {
   const std::int64_t wanted = (rows + rows_per_block - 1) / rows_per_block;
   return wanted < kMostBlocks ? wanted : kMostBlocks;
 }
+
+// The rows that a thread looks after: first, first + step, ...
+template <class Layout>
+struct OwnRows {
+  int thread;          // among those that share a row
+  std::int64_t group;  // of threads that share a row, over the whole grid; the first row
+  std::int64_t step;
+
+  __device__ __forceinline__ OwnRows()
+      : thread(static_cast<int>(threadIdx.x) % Layout::kThreads),
+        group(std::int64_t{blockIdx.x} * Layout::kRowsPerBlock +
+              static_cast<int>(threadIdx.x) / Layout::kThreads),
+        step(std::int64_t{gridDim.x} * Layout::kRowsPerBlock) {}
+};
 
 // Threads of a block of the kernels for any width.
 constexpr int kAnyWidthBlock = 128;
@@ -63,6 +79,11 @@ __device__ __forceinline__ void Put(double* at, Real value) {
 template <int kCols, int kNarrow>
 constexpr int kThreadsFor = kCols <= kNarrow ? kWarp : 2 * kWarp;
 
+// For kernels that keep many rows in registers: one warp up to 384 columns, else as many as hold
+// eight columns each.
+template <int kCols>
+constexpr int kThreadsForMany = kCols <= 384 ? kWarp : (kCols / 8 + kWarp - 1) / kWarp* kWarp;
+
 // Columns per group: 16 bytes of the narrower type, alike for both so that columns meet.
 template <class X, class V>
 constexpr int kGroupFor = sizeof(X) == 2 || sizeof(V) == 2 ? 8 : 4;
@@ -96,6 +117,19 @@ inline bool HasOwnKernel(std::int64_t cols, normlab_dtype stream) {
     if (cols == width) return true;
   }
   return false;
+}
+
+// Bytes at which rows, and parameters of a row's width, must start.
+inline int AlignmentFor(std::int64_t cols, normlab_dtype stream) {
+  return HasOwnKernel(cols, stream) ? static_cast<int>(sizeof(Packet)) : 0;
+}
+
+inline int CheckParameter(const char* name, const void* parameter, int alignment) {
+  if (alignment == 0 || reinterpret_cast<std::uintptr_t>(parameter) % alignment == 0) {
+    return NORMLAB_OK;
+  }
+  return Fail(std::string(name) + " is misaligned: at this width it must start at a multiple of " +
+              std::to_string(alignment) + " bytes");
 }
 
 }  // namespace normlab::kernels

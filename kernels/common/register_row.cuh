@@ -1,6 +1,6 @@
 // A row spread over the threads that own it: kThreads threads (one warp, or the whole block) hold
-// kSlots groups of kGroup neighbouring columns each, 16 bytes or more per access. Columns beyond
-// the width are zero and are never read or written.
+// kSlots groups of kGroup neighbouring columns each, 16 bytes per access. Columns beyond the width
+// are zero and are never read or written.
 #ifndef NORMLAB_KERNELS_COMMON_REGISTER_ROW_CUH_
 #define NORMLAB_KERNELS_COMMON_REGISTER_ROW_CUH_
 
@@ -40,21 +40,30 @@ __device__ __forceinline__ bool Holds(int slot, int thread) {
   return (slot * Layout::kThreads + thread) * Layout::kGroup < Layout::kCols;
 }
 
-__device__ __forceinline__ void Unpack(const Packet* packets, const float*, int group, float* out) {
-  for (int i = 0; i < group; ++i) memcpy(&out[i], &packets[i / 4].word[i % 4], sizeof(float));
+// The kGroup columns in packets, and back.
+template <int kGroup>
+__device__ __forceinline__ void Unpack(const Packet* packets, const float*, float* out) {
+#pragma unroll
+  for (int i = 0; i < kGroup; ++i) memcpy(&out[i], &packets[i / 4].word[i % 4], sizeof(float));
 }
-__device__ __forceinline__ void Unpack(const Packet* packets, const Bf16*, int group, float* out) {
-  for (int i = 0; i < group; ++i) {
+template <int kGroup>
+__device__ __forceinline__ void Unpack(const Packet* packets, const Bf16*, float* out) {
+#pragma unroll
+  for (int i = 0; i < kGroup; ++i) {
     const std::uint32_t word = packets[i / 8].word[i % 8 / 2];
     const std::uint32_t bits = i % 2 == 0 ? word << 16 : word & 0xffff0000u;
     memcpy(&out[i], &bits, sizeof(float));
   }
 }
-__device__ __forceinline__ void Pack(const float* from, const float*, int group, Packet* packets) {
-  for (int i = 0; i < group; ++i) memcpy(&packets[i / 4].word[i % 4], &from[i], sizeof(float));
+template <int kGroup>
+__device__ __forceinline__ void Pack(const float* from, const float*, Packet* packets) {
+#pragma unroll
+  for (int i = 0; i < kGroup; ++i) memcpy(&packets[i / 4].word[i % 4], &from[i], sizeof(float));
 }
-__device__ __forceinline__ void Pack(const float* from, const Bf16*, int group, Packet* packets) {
-  for (int i = 0; i < group; i += 2) {
+template <int kGroup>
+__device__ __forceinline__ void Pack(const float* from, const Bf16*, Packet* packets) {
+#pragma unroll
+  for (int i = 0; i < kGroup; i += 2) {
     const std::uint32_t low = Bf16FromFloat(from[i]).bits;
     const std::uint32_t high = Bf16FromFloat(from[i + 1]).bits;
     packets[i / 8].word[i % 8 / 2] = low | high << 16;
@@ -74,7 +83,7 @@ __device__ __forceinline__ void LoadRow(const Stored* row, int thread, RegisterR
         packets[i] = LoadGlobal(reinterpret_cast<const Packet*>(at) + i);
       }
     }
-    Unpack(packets, row, Layout::kGroup, out->value[slot]);
+    Unpack<Layout::kGroup>(packets, row, out->value[slot]);
   }
 }
 
@@ -85,7 +94,7 @@ __device__ __forceinline__ void StoreRow(Stored* row, int thread, const Register
   for (int slot = 0; slot < Layout::kSlots; ++slot) {
     if (!Holds<Layout>(slot, thread)) continue;
     Packet packets[kPackets];
-    Pack(from.value[slot], row, Layout::kGroup, packets);
+    Pack<Layout::kGroup>(from.value[slot], row, packets);
     Stored* at = row + (slot * Layout::kThreads + thread) * Layout::kGroup;
 #pragma unroll
     for (int i = 0; i < kPackets; ++i) StoreGlobal(reinterpret_cast<Packet*>(at) + i, packets[i]);
@@ -100,6 +109,27 @@ __device__ __forceinline__ void EachColumn(Body body) {
 #pragma unroll
     for (int i = 0; i < Layout::kGroup; ++i) body(slot, i);
   }
+}
+
+// A parameter of the row's width; a null one is `otherwise` everywhere.
+template <class Layout>
+__device__ __forceinline__ void LoadParameter(const void* parameter, int thread, float otherwise,
+                                              RegisterRow<Layout>* out) {
+  if (parameter != nullptr) return LoadRow(static_cast<const float*>(parameter), thread, out);
+  EachColumn<Layout>([&](int s, int i) { out->value[s][i] = otherwise; });
+}
+
+// What a row becomes by being stored as Stored and read again.
+template <class Stored, class Layout>
+__device__ __forceinline__ void RoundTo(RegisterRow<Layout>* row) {
+  if (sizeof(Stored) != sizeof(Bf16)) return;
+  EachColumn<Layout>(
+      [&](int s, int i) { row->value[s][i] = Bf16ToFloat(Bf16FromFloat(row->value[s][i])); });
+}
+
+template <class Layout>
+__device__ __forceinline__ void ScaleBy(float factor, RegisterRow<Layout>* row) {
+  EachColumn<Layout>([&](int s, int i) { row->value[s][i] *= factor; });
 }
 
 // ---- reductions: every thread of the row gets the result; a fixed tree, so runs agree bit for bit
@@ -126,20 +156,42 @@ __device__ __forceinline__ T ReduceWarp(T value, Operation operation) {
   return value;
 }
 
-// kThreads is a warp (no memory involved), or the whole block, which must get here as one.
+// kThreads is a warp (no memory involved), or the whole block, which must get here as one. Several
+// values at once share the two barriers.
+template <int kThreads, int kCount, class T, class Operation>
+__device__ __forceinline__ void ReduceRows(T (&values)[kCount], Operation operation) {
+#pragma unroll
+  for (int k = 0; k < kCount; ++k) values[k] = ReduceWarp(values[k], operation);
+  if constexpr (kThreads > kWarp) {
+    constexpr int kWarps = kThreads / kWarp;
+    __shared__ T parts[kCount][kWarps];
+    __syncthreads();  // the values of the reduction before have been read
+    if (threadIdx.x % kWarp == 0) {
+#pragma unroll
+      for (int k = 0; k < kCount; ++k) parts[k][threadIdx.x / kWarp] = values[k];
+    }
+    __syncthreads();
+#pragma unroll
+    for (int k = 0; k < kCount; ++k) {
+      values[k] = parts[k][0];
+#pragma unroll
+      for (int i = 1; i < kWarps; ++i) values[k] = operation(values[k], parts[k][i]);
+    }
+  }
+}
+
 template <int kThreads, class T, class Operation>
 __device__ __forceinline__ T ReduceRow(T value, Operation operation) {
-  value = ReduceWarp(value, operation);
-  if (kThreads == kWarp) return value;
-  constexpr int kWarps = kThreads / kWarp;
-  __shared__ T parts[kWarps];
-  __syncthreads();  // the values of the reduction before have been read
-  if (threadIdx.x % kWarp == 0) parts[threadIdx.x / kWarp] = value;
-  __syncthreads();
-  value = parts[0];
-#pragma unroll
-  for (int i = 1; i < kWarps; ++i) value = operation(value, parts[i]);
-  return value;
+  T values[1] = {value};
+  ReduceRows<kThreads>(values, operation);
+  return values[0];
+}
+
+template <class Layout>
+__device__ __forceinline__ float Largest(const RegisterRow<Layout>& row) {
+  float largest = 0;
+  EachColumn<Layout>([&](int s, int i) { largest = Maximum{}(largest, fabsf(row.value[s][i])); });
+  return ReduceRow<Layout::kThreads>(largest, Maximum{});
 }
 
 // A power of two that brings the row's largest magnitude near 1, and back: products and sums of

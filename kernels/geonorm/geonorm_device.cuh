@@ -1,9 +1,13 @@
-// What the CUDA kernels of GeoNorm share: the angle's rule, a row's sums as scaled, its curve.
+// What both directions of GeoNorm share on CUDA: the angle's rule, a row's sums as scaled, its
+// curve. Sums are fp32 with |u|^2 in a second pass over the registers, six scalars per row fp64
+// (formulas in geonorm_row.h). Rows whose sums leave the safe range of fp32 are scaled by powers of
+// two, which is exact, and summed again.
 #ifndef NORMLAB_KERNELS_GEONORM_GEONORM_DEVICE_CUH_
 #define NORMLAB_KERNELS_GEONORM_GEONORM_DEVICE_CUH_
 
 #include "kernels/common/device_rows.cuh"
 #include "kernels/geonorm/geonorm_row.h"
+#include "kernels/include/normlab_kernels_cuda.h"
 
 namespace normlab::kernels {
 
@@ -18,6 +22,14 @@ inline Rule MakeRule(const normlab_geonorm_options& options) {
   rule.clamp = options.angle_clamp > 0 ? options.angle_clamp : HUGE_VAL;
   rule.has_fixed_angle = options.has_fixed_angle != 0;
   rule.fixed_angle = options.fixed_angle;
+  return rule;
+}
+
+// With the numbers that are learned and live on the device.
+template <class Real>
+__device__ __forceinline__ Rule WithLearned(Rule rule, const normlab_cuda_learned_angle& learned) {
+  if (learned.scale != nullptr) rule.scale = Get<double>(static_cast<const Real*>(learned.scale));
+  if (learned.bias != nullptr) rule.bias = Get<double>(static_cast<const Real*>(learned.bias));
   return rule;
 }
 
@@ -63,6 +75,57 @@ __device__ __forceinline__ void SaveRow(const Rule& rule, void* saved, std::int6
   const double q = sums.a > 0 ? step * step * (sums.USquared() / sums.A()) : 0.0;
   const double values[4] = {sums.A(), sums.Beta(), sums.USquared(), q};
   for (int i = 0; i < 4; ++i) StoreGlobal(out + i, static_cast<Real>(values[i]));
+}
+
+// ---- rows in registers -------------------------------------------------------------------------
+
+template <class Layout>
+__device__ __forceinline__ ScaledSums<float> SumRow(const RegisterRow<Layout>& x,
+                                                    const RegisterRow<Layout>& v, float x_scale,
+                                                    float v_scale) {
+  float dots[2] = {0, 0};
+  EachColumn<Layout>([&](int s, int i) {
+    dots[0] += x.value[s][i] * x.value[s][i];
+    dots[1] += x.value[s][i] * v.value[s][i];
+  });
+  ReduceRows<Layout::kThreads>(dots, Add{});
+  const float beta = dots[0] != 0 ? dots[1] / dots[0] : 0.0f;
+  float uu = 0;
+  EachColumn<Layout>([&](int s, int i) {
+    const float u = v.value[s][i] - beta * x.value[s][i];
+    uu += u * u;
+  });
+  return {dots[0], beta, ReduceRow<Layout::kThreads>(uu, Add{}), x_scale, v_scale};
+}
+
+// Scales a row in place by the power of two that brings it near 1, and returns that.
+template <class Layout>
+__device__ __forceinline__ float BringNearOne(RegisterRow<Layout>* row_values) {
+  const float scale = ScaleFor(Largest(*row_values));
+  ScaleBy(scale, row_values);
+  return scale;
+}
+
+// ---- any width ---------------------------------------------------------------------------------
+
+// The arithmetic is fp64 for every storage type: nothing leaves its range, and these widths are not
+// what anyone trains at.
+template <class X, class V>
+__device__ __forceinline__ ScaledSums<double> SumAnyRow(const X* x, const V* v, std::int64_t cols) {
+  double dots[2] = {0, 0};
+  EachOwnColumn(cols, [&](std::int64_t c) {
+    const double value = Get<double>(x + c);
+    dots[0] += value * value;
+    dots[1] += value * Get<double>(v + c);
+  });
+  ReduceRows<kAnyWidthBlock>(dots, Add{});
+  const double beta = dots[0] != 0 ? dots[1] / dots[0] : 0.0;
+  double uu = 0;
+  EachOwnColumn(cols, [&](std::int64_t c) {
+    const double u = Get<double>(v + c) - beta * Get<double>(x + c);
+    uu += u * u;
+  });
+  return {dots[0], beta, ReduceRow<kAnyWidthBlock>(uu, Add{}), 1, 1};
 }
 
 }  // namespace normlab::kernels

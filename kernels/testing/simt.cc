@@ -1,7 +1,7 @@
 #include "kernels/testing/simt.h"
 
 #include <boost/context/fiber.hpp>
-#include <boost/context/fixedsize_stack.hpp>
+#include <boost/context/pooled_fixedsize_stack.hpp>
 #include <map>
 #include <memory>
 #include <sstream>
@@ -14,6 +14,12 @@ namespace context = boost::context;
 
 constexpr unsigned kLanes = 32;
 constexpr std::size_t kStackBytes = 256 * 1024;
+
+// Stacks are used again from block to block: making them costs more than running most kernels.
+context::pooled_fixedsize_stack& Stacks() {
+  static context::pooled_fixedsize_stack stacks(kStackBytes);
+  return stacks;
+}
 
 // Thrown inside a fiber to leave the kernel after a fault.
 struct Stop {};
@@ -41,17 +47,17 @@ class Block {
     for (unsigned i = 0; i < threads; ++i) {
       Thread& thread = threads_[i];
       thread.here = {{i}, {index}, {threads}, {blocks}};
-      thread.fiber = context::fiber(std::allocator_arg, context::fixedsize_stack(kStackBytes),
-                                    [&thread, &body](context::fiber&& caller) {
-                                      thread.caller = std::move(caller);
-                                      try {
-                                        body();
-                                      } catch (const Stop&) {
-                                        // The fault is kept by the block.
-                                      }
-                                      thread.wait = Wait::kDone;
-                                      return std::move(thread.caller);
-                                    });
+      thread.fiber =
+          context::fiber(std::allocator_arg, Stacks(), [&thread, &body](context::fiber&& caller) {
+            thread.caller = std::move(caller);
+            try {
+              body();
+            } catch (const Stop&) {
+              // The fault is kept by the block.
+            }
+            thread.wait = Wait::kDone;
+            return std::move(thread.caller);
+          });
     }
   }
 
@@ -98,11 +104,14 @@ std::map<const char*, std::int64_t>& Buffers() {
   return buffers;
 }
 
-// Every thread runs until it waits or ends; then whoever may go on is released.
+// Every thread runs until it waits or ends; then whoever may go on is released. Threads of odd
+// blocks run in reverse order, so that what relies on an order without a barrier shows.
 std::string Block::Run() {
+  const bool reverse = threads_[0].here.block.x % 2 == 1;
   for (;;) {
     bool ran = false;
-    for (Thread& thread : threads_) {
+    for (std::size_t i = 0; i < threads_.size(); ++i) {
+      Thread& thread = threads_[reverse ? threads_.size() - 1 - i : i];
       if (thread.wait != Wait::kNone) continue;
       Resume(thread);
       ran = true;

@@ -1,10 +1,10 @@
 // Runs CUDA kernel bodies on the host, thread by thread, without a GPU.
 //
-// Each CUDA thread is a fiber; blocks run one after the other. __syncthreads, __syncwarp, the
-// shuffles and shared memory have their real meaning, so that a missing barrier, a barrier that
-// not all threads reach, or a shuffle with an exited lane shows. Global memory goes through Load
-// and Store, which know the buffers that exist: an access outside them, or a misaligned one, is a
-// fault. A fault ends the launch with a sentence.
+// Each CUDA thread is a fiber; blocks run one after the other, the threads of odd blocks in reverse
+// order. __syncthreads, __syncwarp, the shuffles and shared memory have their real meaning, so that
+// a missing barrier, a barrier that not all threads reach, or a shuffle with an exited lane shows.
+// Global memory goes through Load and Store, which know the buffers that exist: an access outside
+// them, or a misaligned one, is a fault. A fault ends the launch with a sentence.
 #ifndef NORMLAB_KERNELS_TESTING_SIMT_H_
 #define NORMLAB_KERNELS_TESTING_SIMT_H_
 

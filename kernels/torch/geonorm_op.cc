@@ -4,6 +4,7 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
 
+#include "kernels/torch/device_calls.h"
 #include "kernels/torch/norm_ops.h"
 #include "kernels/torch/tensor_access.h"
 
@@ -13,23 +14,16 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-double ValueOr(const at::Tensor& tensor, double number) {
-  return tensor.defined() ? tensor.detach().item<double>() : number;
-}
-
 normlab_geonorm_options AsOptions(const GeoNormOptions& options) {
-  return {options.retraction,
-          options.alpha,
-          ValueOr(options.scale_tensor, options.scale),
-          ValueOr(options.bias_tensor, options.bias),
-          options.angle_clamp,
-          options.has_fixed_angle ? 1 : 0,
+  return {options.retraction, options.alpha,       options.scale,
+          options.bias,       options.angle_clamp, options.has_fixed_angle ? 1 : 0,
           options.fixed_angle};
 }
 
-at::Tensor GradientOf(const at::Tensor& parameter, double value) {
+// The element of dL/d(alpha, scale, bias) that belongs to a parameter of one element.
+at::Tensor GradientOf(const at::Tensor& parameter, const at::Tensor& dangle, std::int64_t which) {
   if (!parameter.defined()) return {};
-  return at::empty_like(parameter).fill_(value);
+  return dangle.select(0, which).to(parameter.scalar_type()).reshape(parameter.sizes());
 }
 
 struct GeoNormNode : torch::autograd::Function<GeoNormNode> {
@@ -44,12 +38,9 @@ struct GeoNormNode : torch::autograd::Function<GeoNormNode> {
                                       nullptr,          nullptr,          nullptr};
     at::Tensor saved =
         at::empty({args.x.rows, NORMLAB_GEONORM_SAVED}, x.options().dtype(RealType(x)));
-    std::int64_t zero_rows = 0;
     args.saved = saved.data_ptr();
     args.probes = DataOrNull(asked.probes);
-    args.zero_rows = &zero_rows;
-    ThrowUnlessOk(normlab_geonorm_forward(&options, &args, TorchExecutor()));
-    if (asked.zero_rows.defined()) *asked.zero_rows.data_ptr<std::int64_t>() += zero_rows;
+    CallGeoNormForward(x, options, {OrUndefined(scale), OrUndefined(bias)}, args, asked.zero_rows);
 
     context->save_for_backward({x, v, saved, OrUndefined(scale), OrUndefined(bias)});
     for (const auto& [name, number] : Numbers(options)) context->saved_data[name] = number;
@@ -62,13 +53,19 @@ struct GeoNormNode : torch::autograd::Function<GeoNormNode> {
     const at::Tensor g = upstream[0].contiguous();
     const normlab_geonorm_options options = FromNumbers(context);
     at::Tensor dx = at::empty_like(x), dv = at::empty_like(v);
-    double dangle[3] = {};
-    const bool angle = saved[3].defined() || saved[4].defined();
-    const normlab_geonorm_backward_args args{
-        AsMatrix("g", g),   AsMatrix("x", x),   AsMatrix("v", v),        saved[2].data_ptr(),
-        AsMatrix("dx", dx), AsMatrix("dv", dv), angle ? dangle : nullptr};
-    ThrowUnlessOk(normlab_geonorm_backward(&options, &args, TorchExecutor()));
-    return {dx, dv, GradientOf(saved[3], dangle[1]), GradientOf(saved[4], dangle[2]), {}};
+    at::Tensor dangle;
+    if (saved[3].defined() || saved[4].defined()) {
+      dangle = at::empty({3}, x.options().dtype(at::kDouble));
+    }
+    const normlab_geonorm_backward_args args{AsMatrix("g", g),
+                                             AsMatrix("x", x),
+                                             AsMatrix("v", v),
+                                             saved[2].data_ptr(),
+                                             AsMatrix("dx", dx),
+                                             AsMatrix("dv", dv),
+                                             static_cast<double*>(DataOrNull(dangle))};
+    CallGeoNormBackward(x, options, {saved[3], saved[4]}, args);
+    return {dx, dv, GradientOf(saved[3], dangle, 1), GradientOf(saved[4], dangle, 2), {}};
   }
 
  private:

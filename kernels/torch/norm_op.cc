@@ -4,6 +4,7 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
 
+#include "kernels/torch/device_calls.h"
 #include "kernels/torch/norm_ops.h"
 #include "kernels/torch/tensor_access.h"
 
@@ -27,7 +28,7 @@ struct NormNode : torch::autograd::Function<NormNode> {
                                    AsMatrix("y", y), nullptr};
     at::Tensor saved = at::empty({args.x.rows, NORMLAB_NORM_SAVED}, x.options().dtype(RealType(x)));
     args.saved = saved.data_ptr();
-    ThrowUnlessOk(normlab_norm_forward(&options, &args, TorchExecutor()));
+    CallNormForward(x, options, args);
 
     context->save_for_backward({x, saved, gain, bias});
     context->saved_data["kind"] = kind;
@@ -48,7 +49,7 @@ struct NormNode : torch::autograd::Function<NormNode> {
     const at::Tensor real_gain = AsParameter("gain", gain, x);
     const bool want_gain = gain.defined() && gain.requires_grad();
     const bool want_bias = bias.defined() && bias.requires_grad();
-    at::Tensor dx = at::empty_like(x), dgain, dbias, workspace;
+    at::Tensor dx = at::empty_like(x), dgain, dbias;
     normlab_norm_backward_args args{AsMatrix("g", g),
                                     AsMatrix("x", x),
                                     DataOrNull(real_gain),
@@ -57,17 +58,11 @@ struct NormNode : torch::autograd::Function<NormNode> {
                                     nullptr,
                                     nullptr,
                                     nullptr};
-    if (want_gain || want_bias) {
-      const std::int64_t bytes =
-          normlab_norm_backward_workspace(args.x.rows, args.x.cols, args.x.dtype);
-      workspace = at::empty({bytes}, x.options().dtype(at::kByte));
-    }
     if (want_gain) dgain = at::empty({args.x.cols}, real);
     if (want_bias) dbias = at::empty({args.x.cols}, real);
     args.dgain = DataOrNull(dgain);
     args.dbias = DataOrNull(dbias);
-    args.workspace = DataOrNull(workspace);
-    ThrowUnlessOk(normlab_norm_backward(&options, &args, TorchExecutor()));
+    CallNormBackward(x, options, args);
     if (want_gain) dgain = dgain.to(gain.scalar_type());
     if (want_bias) dbias = dbias.to(bias.scalar_type());
     return {dx, dgain, dbias, {}, {}, {}, {}};

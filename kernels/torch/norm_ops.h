@@ -1,18 +1,33 @@
 // The kernels as differentiable operations on LibTorch tensors, for the trainer and for Python.
 //
-// Shapes: x, v, g and every result are (..., D), contiguous, on the CPU or on one CUDA device.
-// Types: stream and branch fp32, bf16 or fp64 alike, or an fp32 stream with a bf16 branch. Gains
-// and biases are [D] in any floating type (used as fp32, or fp64 where the stream is fp64).
+// Shapes: x, v, g and every result are (..., D), contiguous, on the CPU, or on one CUDA device
+// where HasKernels says so. On CUDA work is queued on LibTorch's current stream, and nobody waits
+// for it. Types: stream and branch fp32, bf16 or fp64 alike, or an fp32 stream with a bf16 branch.
+// Gains and biases are [D] in any floating type (used as fp32, or fp64 where the stream is fp64).
 // A fault (shape, type, layout, alignment) throws c10::Error with a sentence naming both sides.
-// Rows are split over LibTorch's own threads; results do not depend on how many there are.
+// On the CPU rows are split over LibTorch's own threads; results do not depend on how many there
+// are.
 #ifndef NORMLAB_KERNELS_TORCH_NORM_OPS_H_
 #define NORMLAB_KERNELS_TORCH_NORM_OPS_H_
 
 #include <ATen/core/Tensor.h>
 
+#include <cstdint>
+#include <optional>
+
 #include "kernels/include/normlab_kernels.h"
 
 namespace normlab::kernels {
+
+// Whether the operations take tensors on this tensor's device: the CPU always, CUDA in builds that
+// found nvcc and a CUDA LibTorch.
+bool HasKernels(const at::Tensor& tensor);
+
+struct CudaMemory {
+  std::int64_t free_bytes = 0, total_bytes = 0;
+};
+// Of CUDA device 0, 1, ...; nothing where there is none, or where this build is for the CPU alone.
+std::optional<CudaMemory> CudaMemoryOf(int device);
 
 // The options of normlab_geonorm_options. `scale` and `bias` may also be given as one-element
 // tensors (geo-affine), and then receive gradients; they win over the numbers.
@@ -27,7 +42,7 @@ struct GeoNormOptions {
   at::Tensor scale_tensor;
   at::Tensor bias_tensor;
 
-  // Where defined: int64 [1] on the CPU; the number of zero rows is added to it.
+  // Where defined: int64 [1] on the device of x; the number of zero rows is added to it.
   at::Tensor zero_rows;
   // Where defined: [rows, NORMLAB_ROW_PROBES] in the type of the arithmetic; overwritten with
   // mean |y|, sum y^2 and the angle between x and y.

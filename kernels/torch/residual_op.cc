@@ -9,6 +9,7 @@
 
 #include <array>
 
+#include "kernels/torch/device_calls.h"
 #include "kernels/torch/tensor_access.h"
 
 namespace normlab::kernels {
@@ -64,7 +65,8 @@ Form Unpacked(const std::vector<double>& numbers) {
 struct BoundForm {
   normlab_residual_form form{};
   std::array<at::Tensor, 2 * kStages> parameters;
-  at::Tensor factors;
+  at::Tensor factors;  // [D], or undefined
+  at::Tensor number;   // one element that multiplies b, or undefined
 
   // parameters: gain and bias of each stage; b_tensor may be undefined.
   BoundForm(const Form& wanted, const variable_list& given, const at::Tensor& b_tensor,
@@ -72,7 +74,7 @@ struct BoundForm {
     form.a = wanted.a;
     form.b = wanted.b;
     if (b_tensor.defined() && b_tensor.numel() == 1) {
-      form.b *= b_tensor.detach().item<double>();
+      number = b_tensor;
     } else if (b_tensor.defined()) {
       factors = AsParameter("b", b_tensor, stream);
       form.b_columns = factors.data_ptr();
@@ -122,7 +124,7 @@ struct ResidualNode : torch::autograd::Function<ResidualNode> {
       bound.stage(k).saved = saved[k].data_ptr();
     }
     args.probes = DataOrNull(spec.probes);
-    ThrowUnlessOk(normlab_residual_forward(&bound.form, &args, TorchExecutor()));
+    CallResidualForward(x, bound.form, bound.number, args);
 
     variable_list kept = {form.present[1] ? x : Variable(), g,
                           form.present[2] ? stream : Variable(), b_tensor};
@@ -153,8 +155,8 @@ struct ResidualNode : torch::autograd::Function<ResidualNode> {
     if (contiguous[1].defined()) args.dnext = AsMatrix("dnext", contiguous[1]);
     if (x.defined()) args.x = AsMatrix("x", x);
     if (stream.defined()) args.stream = AsMatrix("stream", stream);
-    const bool alike = bound.form.a == bound.form.b && !form.present[0] &&
-                       bound.form.b_columns == nullptr && dx.scalar_type() == g.scalar_type();
+    const bool alike = bound.form.a == bound.form.b && !form.present[0] && !b_tensor.defined() &&
+                       dx.scalar_type() == g.scalar_type();
     at::Tensor dg = alike ? dx : at::empty_like(g);
     if (!alike) args.dg = AsMatrix("dg", dg);
     return Run(bound, args, given, b_tensor, {kept.begin() + 10, kept.end()}, form.b, dx, dg);
@@ -187,27 +189,23 @@ struct ResidualNode : torch::autograd::Function<ResidualNode> {
       stage.dgain = DataOrNull(gradients[2 * k]);
       stage.dbias = DataOrNull(gradients[2 * k + 1]);
     }
-    double db = 0;
-    at::Tensor by_column, workspace;
-    if (b_tensor.defined() && b_tensor.numel() == 1) {
-      args.db = &db;
+    at::Tensor by_column, db;
+    if (bound.number.defined()) {
+      db = at::empty({1}, dx.options().dtype(at::kDouble));
+      args.db = db.data_ptr<double>();
     } else if (b_tensor.defined()) {
       by_column = at::empty({args.dx.cols}, real);
       args.db_columns = by_column.data_ptr();
     }
-    const std::int64_t bytes =
-        normlab_residual_backward_workspace(args.dx.rows, args.dx.cols, args.dx.dtype);
-    workspace = at::empty({bytes}, dx.options().dtype(at::kByte));
-    args.workspace = workspace.data_ptr();
-    ThrowUnlessOk(normlab_residual_backward(&bound.form, &args, TorchExecutor()));
+    CallResidualBackward(dx, bound.form, bound.number, args);
 
     variable_list result = {dx, dg};
     for (std::size_t i = 0; i < gradients.size(); ++i) {
       const at::Tensor& gradient = gradients[i];
       result.push_back(gradient.defined() ? gradient.to(given[i].scalar_type()) : gradient);
     }
-    if (args.db != nullptr) {
-      result.push_back(at::empty_like(b_tensor).fill_(db * b));
+    if (db.defined()) {
+      result.push_back(db.mul(b).to(b_tensor.scalar_type()).reshape(b_tensor.sizes()));
     } else {
       result.push_back(by_column.defined() ? by_column.to(b_tensor.scalar_type()) : by_column);
     }

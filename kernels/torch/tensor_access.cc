@@ -54,7 +54,10 @@ at::Tensor AsParameter(const char* name, const at::Tensor& parameter, const at::
   if (!parameter.defined()) return parameter;
   TORCH_CHECK(parameter.dim() == 1 && parameter.size(0) == stream.size(-1), name, " has the shape ",
               parameter.sizes(), ", but x has the shape ", stream.sizes());
-  return parameter.detach().to(stream.device(), RealType(stream)).contiguous();
+  at::Tensor result = parameter.detach().to(stream.device(), RealType(stream)).contiguous();
+  // CUDA kernels read 16 bytes at a time; a slice of a larger buffer may start anywhere.
+  const auto address = reinterpret_cast<std::uintptr_t>(result.data_ptr());
+  return result.is_cuda() && address % 16 != 0 ? result.clone() : result;
 }
 
 std::optional<at::Tensor> AsOptional(const at::Tensor& tensor) {

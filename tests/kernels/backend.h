@@ -30,9 +30,15 @@ class Backend {
   // Fills in the workspace itself.
   virtual int NormBackward(const normlab_norm_options& options,
                            normlab_norm_backward_args args) = 0;
+  virtual int ResidualForward(const normlab_residual_form& form,
+                              const normlab_residual_forward_args& args) = 0;
+  // Fills in the workspace itself.
+  virtual int ResidualBackward(const normlab_residual_form& form,
+                               normlab_residual_backward_args args) = 0;
 };
 
-// The backends that this machine and build have, by name.
+// The backends that this program tests, by name: one program has those that need no device, the
+// other (label `gpu`) has CUDA.
 std::vector<std::string> BackendNames();
 std::unique_ptr<Backend> MakeBackend(const std::string& name);
 

@@ -29,6 +29,18 @@ class CpuBackend : public Backend {
     args.workspace = workspace.data();
     return normlab_norm_backward(&options, &args, nullptr);
   }
+  int ResidualForward(const normlab_residual_form& form,
+                      const normlab_residual_forward_args& args) override {
+    return normlab_residual_forward(&form, &args, nullptr);
+  }
+  int ResidualBackward(const normlab_residual_form& form,
+                       normlab_residual_backward_args args) override {
+    const std::int64_t bytes =
+        normlab_residual_backward_workspace(args.dx.rows, args.dx.cols, args.dx.dtype);
+    std::vector<double> workspace(static_cast<std::size_t>(bytes / 8 + 1));
+    args.workspace = workspace.data();
+    return normlab_residual_backward(&form, &args, nullptr);
+  }
 
  private:
   std::string isa_;

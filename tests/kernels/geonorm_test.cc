@@ -111,6 +111,33 @@ TEST_P(GeoNormTest, MatchesTheReferenceForEveryOption) {
   }
 }
 
+TEST_P(GeoNormTest, ProbesTellMagnitudeAndAngle) {
+  normlab_geonorm_options large = PlainOptions();
+  large.alpha = 3;  // beyond a half turn in some regimes
+  for (const normlab_geonorm_options& options : {PlainOptions(), large}) {
+    for (const TypePair types : TypePairs()) {
+      for (const std::int64_t cols : {100, 768}) {
+        SCOPED_TRACE(testing::Message() << Name(options) << " width " << cols << " "
+                                        << Name(types.stream) << "+" << Name(types.branch));
+        // The regimes up to kTinyAngle keep sums within every type.
+        const GeoNormInputs in = MakeInputs(types, 2, cols, 29);
+        Results out(in);
+        Run(options, in, out);
+        for (std::int64_t r = 0; r < 2; ++r) {
+          const auto row = reference::GeoNormForward(options, in.x.Row(r), in.v.Row(r));
+          long double absolute = 0, squares = 0;
+          for (const long double y : out.y.Row(r)) absolute += std::fabs(y), squares += y * y;
+          const double angle = std::acos(std::cos(static_cast<double>(row.theta)));
+          const double bound = 64 * ArithmeticRoundoff(types.stream);
+          EXPECT_NEAR(out.Probe(r, 0) * static_cast<double>(cols / absolute), 1, bound);
+          EXPECT_NEAR(out.Probe(r, 1) / static_cast<double>(squares), 1, bound);
+          EXPECT_NEAR(out.Probe(r, 2), angle, bound * (1 + static_cast<double>(row.theta)) + 1e-7);
+        }
+      }
+    }
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Backends, GeoNormTest, testing::ValuesIn(BackendNames()),
                          [](const auto& info) { return info.param; });
 

@@ -6,6 +6,8 @@
 
 #include <vector>
 
+#include "kernels/testing/simt_kernels.h"
+
 namespace normlab::kernels {
 namespace {
 
@@ -45,11 +47,86 @@ TEST(SimtTest, ShuffleWithAnExitedLaneIsAFault) {
               HasSubstr("31 at one of the warp or in a shuffle, 1 have ended"));
 }
 
+TEST(SimtTest, BarriersOfDifferentKindsDoNotMeet) {
+  EXPECT_THAT(simt::Launch(1, 64,
+                           [] {
+                             if (threadIdx.x < 32) __syncthreads();
+                             if (threadIdx.x >= 32 && threadIdx.x % 2 == 0) __syncwarp();
+                           }),
+              HasSubstr("32 threads wait at a barrier of the block, 16 at one of the warp or in a "
+                        "shuffle, 16 have ended"));
+}
+
+TEST(SimtTest, ShuffleWithALaneOutsideTheMaskIsAFault) {
+  EXPECT_THAT(simt::Launch(1, 32,
+                           [] {
+                             if (threadIdx.x < 16) __shfl_xor_sync(0x0000ffffu, 1, 16);
+                           }),
+              HasSubstr("a shuffle with a lane outside its mask (block 0, thread 0)"));
+}
+
+TEST(SimtTest, WarpMayBeTheLastAndPartOfOne) {
+  EXPECT_EQ(simt::Launch(2, 48,
+                         [] {
+                           const unsigned mask = threadIdx.x < 32 ? 0xffffffffu : 0x0000ffffu;
+                           __syncwarp(mask);
+                         }),
+            "");
+}
+
+// Each thread takes what its neighbour left: wrong in one of the two orders unless all have met.
+std::vector<int> TakeFromNeighbour(bool meet) {
+  constexpr int kThreads = 8;
+  std::vector<int> taken(2 * kThreads, -1);
+  const simt::Buffer buffer(taken.data(), 2 * kThreads * 4);
+  EXPECT_EQ(simt::Launch(2, kThreads,
+                         [&] {
+                           __shared__ int left[kThreads];
+                           const int thread = static_cast<int>(threadIdx.x);
+                           const int block = static_cast<int>(blockIdx.x);
+                           left[thread] = -1;
+                           __syncthreads();
+                           left[thread] = thread + 1;
+                           if (meet) __syncthreads();
+                           const int neighbour = (thread + 1) % kThreads;
+                           simt::Store(&taken[block * kThreads + thread], left[neighbour]);
+                         }),
+            "");
+  return taken;
+}
+
+TEST(SimtTest, MissingBarrierShows) {
+  const std::vector<int> right = {2, 3, 4, 5, 6, 7, 8, 1, 2, 3, 4, 5, 6, 7, 8, 1};
+  EXPECT_EQ(TakeFromNeighbour(true), right);
+  EXPECT_NE(TakeFromNeighbour(false), right);
+}
+
+TEST(SimtTest, FaultOfAKernelIsADeviceErrorWithItsSentence) {
+  std::vector<float> x(128, 1), v(128, 1), y(128);
+  const normlab_geonorm_options options{NORMLAB_EXP, 1, 1, 0, 0, 0, 0};
+  const auto matrix = [](std::vector<float>& data) {
+    return normlab_matrix{data.data(), 1, 128, 128, NORMLAB_F32};
+  };
+  const normlab_geonorm_forward_args args{matrix(x), matrix(v), matrix(y),
+                                          nullptr,   nullptr,   nullptr};
+  const simt::Buffer read_x(x.data(), 512), read_v(v.data(), 512), short_y(y.data(), 496);
+  EXPECT_EQ(normlab_simt_geonorm_forward(&options, &args, nullptr, nullptr), NORMLAB_DEVICE_ERROR);
+  EXPECT_THAT(normlab_last_error(), HasSubstr("outside every buffer (block 0, thread 31)"));
+}
+
 TEST(SimtTest, AccessOutsideEveryBufferIsAFault) {
   std::vector<float> data(8);
   const simt::Buffer buffer(data.data(), 7 * 4);
   EXPECT_THAT(simt::Launch(1, 8, [&] { simt::Load(&data[threadIdx.x]); }),
               HasSubstr("an access of 4 bytes outside every buffer (block 0, thread 7)"));
+}
+
+TEST(SimtTest, WriteOutsideEveryBufferIsAFaultAndWritesNothing) {
+  std::vector<float> data(8, 3);
+  const simt::Buffer buffer(data.data() + 1, 7 * 4);
+  EXPECT_THAT(simt::Launch(1, 1, [&] { simt::Store(&data[0], 5.0f); }),
+              HasSubstr("an access of 4 bytes outside every buffer"));
+  EXPECT_EQ(data[0], 3);
 }
 
 TEST(SimtTest, MisalignedAccessIsAFault) {

@@ -1,0 +1,85 @@
+# Where nvcc is, and how .cu files become objects.
+#
+# Plain commands instead of CMake's CUDA language: that one does not configure unless it can link a
+# program, asks for a complete toolkit, and has no place for what ptxas says, which a test reads.
+#
+# Sets NORMLAB_NVCC (empty without), NORMLAB_CUDA_RUNTIME (what to link) and
+# NORMLAB_CUDA_INCLUDE_DIR; defines normlab_cuda_library.
+
+set(NORMLAB_CUDA AUTO CACHE STRING "Build the CUDA kernels: ON, OFF, or AUTO (when nvcc is found)")
+set_property(CACHE NORMLAB_CUDA PROPERTY STRINGS AUTO ON OFF)
+set(NORMLAB_CUDA_ARCHITECTURES "80;90;100" CACHE STRING
+    "Compute capabilities to compile for; those that nvcc does not know are left out")
+
+# The sanitizers are for host code; under them the kernels run in the SIMT harness.
+if(NOT NORMLAB_CUDA STREQUAL "OFF" AND NOT NORMLAB_SANITIZE)
+  find_program(NORMLAB_NVCC nvcc PATHS ENV CUDA_HOME ENV CUDA_PATH /usr/local/cuda PATH_SUFFIXES bin)
+endif()
+if(NORMLAB_CUDA STREQUAL "ON" AND NOT NORMLAB_NVCC)
+  message(FATAL_ERROR "The CUDA kernels were asked for (NORMLAB_CUDA=ON), but there is no nvcc in "
+                      "PATH, CUDA_HOME/bin or /usr/local/cuda/bin.")
+endif()
+if(NORMLAB_NVCC)
+  # nvcc itself knows where its toolkit lies, whatever wrapper it was called through.
+  execute_process(COMMAND ${NORMLAB_NVCC} --dryrun -c -x cu /dev/null -o /dev/null
+                  ERROR_VARIABLE _nvcc_plan OUTPUT_QUIET)
+  string(REGEX MATCH "_HERE_=([^\n]+)" _nvcc_here "${_nvcc_plan}")
+  get_filename_component(_nvcc_top "${CMAKE_MATCH_1}/.." ABSOLUTE)
+  find_path(NORMLAB_CUDA_INCLUDE_DIR cuda_runtime_api.h
+            HINTS "${_nvcc_top}/include" "${_nvcc_top}/targets/x86_64-linux/include")
+  find_library(NORMLAB_CUDART NAMES cudart_static cudart
+               HINTS "${_nvcc_top}/lib64" "${_nvcc_top}/lib" "${_nvcc_top}/targets/x86_64-linux/lib")
+  if(NOT NORMLAB_CUDART)
+    message(STATUS "CUDA kernels: not built, for the toolkit of ${NORMLAB_NVCC} has no libcudart")
+    set(NORMLAB_NVCC "" CACHE FILEPATH "" FORCE)
+  endif()
+endif()
+
+if(NORMLAB_NVCC)
+  set(NORMLAB_CUDA_RUNTIME ${NORMLAB_CUDART} ${CMAKE_DL_LIBS} rt pthread)
+  execute_process(COMMAND ${NORMLAB_NVCC} --list-gpu-arch OUTPUT_VARIABLE _nvcc_known)
+  set(_nvcc_targets "")
+  set(_nvcc_names "")
+  foreach(_arch IN LISTS NORMLAB_CUDA_ARCHITECTURES)
+    if(_nvcc_known MATCHES "compute_${_arch}[\r\n]")
+      list(APPEND _nvcc_targets "-gencode=arch=compute_${_arch},code=sm_${_arch}")
+      list(APPEND _nvcc_names "sm_${_arch}")
+    endif()
+  endforeach()
+  # And PTX of the oldest, for every GPU that is not named.
+  list(GET NORMLAB_CUDA_ARCHITECTURES 0 _arch)
+  list(APPEND _nvcc_targets "-gencode=arch=compute_${_arch},code=compute_${_arch}")
+  message(STATUS "CUDA kernels: ${NORMLAB_NVCC} for ${_nvcc_names} and PTX of compute_${_arch}")
+endif()
+
+# normlab_cuda_library(NAME name SOURCES file.cu... [DEPS target...])
+# A static library. Beside each object lies what ptxas said of it: <object>.ptxas.txt.
+function(normlab_cuda_library)
+  cmake_parse_arguments(arg "" "NAME" "SOURCES;DEPS" ${ARGN})
+  get_filename_component(root "${CMAKE_CURRENT_FUNCTION_LIST_DIR}/.." ABSOLUTE)
+  set(objects "")
+  foreach(source IN LISTS arg_SOURCES)
+    get_filename_component(name "${source}" NAME_WE)
+    set(object "${CMAKE_CURRENT_BINARY_DIR}/cuda/${name}.o")
+    file(MAKE_DIRECTORY "${CMAKE_CURRENT_BINARY_DIR}/cuda")
+    # --threads would compile the architectures side by side; the files already do.
+    add_custom_command(
+      OUTPUT "${object}"
+      BYPRODUCTS "${object}.ptxas.txt"
+      COMMAND "${root}/cmake/run_nvcc" "${object}.ptxas.txt" ${CMAKE_CXX_COMPILER_LAUNCHER}
+              "${NORMLAB_NVCC}" -std=c++17 -O3 "-I${root}" --expt-relaxed-constexpr
+              --extended-lambda -Werror all-warnings -Xptxas -v -Xcompiler -fPIC
+              -Xcompiler -fvisibility=hidden ${_nvcc_targets}
+              -MD -MF "${object}.d" -MT "${object}"
+              -c "${CMAKE_CURRENT_SOURCE_DIR}/${source}" -o "${object}"
+      DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/${source}" "${root}/cmake/run_nvcc"
+      DEPFILE "${object}.d"
+      COMMENT "nvcc ${source}"
+      VERBATIM)
+    list(APPEND objects "${object}")
+  endforeach()
+  add_library(${arg_NAME} STATIC ${objects})
+  set_target_properties(${arg_NAME} PROPERTIES LINKER_LANGUAGE CXX)
+  set_source_files_properties(${objects} PROPERTIES EXTERNAL_OBJECT TRUE GENERATED TRUE)
+  target_link_libraries(${arg_NAME} PUBLIC ${arg_DEPS} ${NORMLAB_CUDA_RUNTIME})
+endfunction()

@@ -1,0 +1,98 @@
+// What both directions of the residual updates share on CUDA.
+#ifndef NORMLAB_KERNELS_RESIDUAL_RESIDUAL_DEVICE_CUH_
+#define NORMLAB_KERNELS_RESIDUAL_RESIDUAL_DEVICE_CUH_
+
+#include "kernels/norm/norm_device.cuh"
+
+namespace normlab::kernels {
+
+// Which norm a kernel in registers has beside that of the next input. Forms with both, which no
+// placement uses, take the kernels for any width.
+enum class ResidualShape { kPlain, kBranch, kPost };
+
+// The factor of the branch: a number times, where it is learned, a number on the device.
+template <class Real>
+__device__ __forceinline__ double FactorOf(const normlab_residual_form& form, const void* learned) {
+  return learned == nullptr ? form.b : form.b * Get<double>(static_cast<const Real*>(learned));
+}
+
+// h becomes a·x + b·factors·h.
+template <class Layout>
+__device__ __forceinline__ void Join(const normlab_residual_form& form, double factor, int thread,
+                                     const RegisterRow<Layout>& x, RegisterRow<Layout>* h) {
+  const float a = static_cast<float>(form.a), b = static_cast<float>(factor);
+  RegisterRow<Layout> factors;
+  LoadParameter(form.b_columns, thread, 1.0f, &factors);
+  EachColumn<Layout>([&](int s, int i) {
+    h->value[s][i] = a * x.value[s][i] + b * h->value[s][i] * factors.value[s][i];
+  });
+}
+
+// Calls run.Shape<shape>(cols), or run.AnyWidth() for forms without a kernel in registers.
+template <class Run>
+int DispatchShape(const normlab_residual_form& form, std::int64_t cols, Run run) {
+  if (form.branch.present != 0 && form.post.present != 0) return run.AnyWidth();
+  if (form.branch.present != 0) return run.template Shape<ResidualShape::kBranch>(cols);
+  if (form.post.present != 0) return run.template Shape<ResidualShape::kPost>(cols);
+  return run.template Shape<ResidualShape::kPlain>(cols);
+}
+
+// Rows that share a block: four where a warp owns a row.
+inline int ResidualRowsPerBlock(std::int64_t cols, normlab_dtype stream) {
+  return HasOwnKernel(cols, stream) && cols <= 384 ? 4 : 1;
+}
+
+inline int CheckStages(const normlab_residual_form& form, int alignment) {
+  NORMLAB_RETURN_IF_FAULT(CheckParameter("b_columns", form.b_columns, alignment));
+  for (const normlab_norm_stage* stage : {&form.branch, &form.post, &form.next}) {
+    if (stage->present == 0) continue;
+    NORMLAB_RETURN_IF_FAULT(CheckParameter("gain", stage->gain, alignment));
+    NORMLAB_RETURN_IF_FAULT(CheckParameter("bias", stage->bias, alignment));
+  }
+  return NORMLAB_OK;
+}
+
+// ---- any width ---------------------------------------------------------------------------------
+
+template <class Real>
+__device__ __forceinline__ double ApplyAny(const normlab_norm_stage& stage, const Statistics& row,
+                                           std::int64_t column, double value) {
+  const double unit = (value - row.mean) * row.rstd;
+  return unit * ParameterAt<Real>(stage.gain, column, 1) + ParameterAt<Real>(stage.bias, column, 0);
+}
+
+// One row of an update as functions of the column, everything worked out again from memory.
+template <class Real, class X, class G>
+struct AnyRow {
+  const normlab_residual_form& form;
+  double factor;
+  const X* x;
+  const G* g;
+  Statistics branch;
+
+  __device__ AnyRow(const normlab_residual_form& the_form, double the_factor, const X* the_x,
+                    const G* the_g, std::int64_t cols)
+      : form(the_form), factor(the_factor), x(the_x), g(the_g), branch{0, 1} {
+    if (form.branch.present == 0) return;
+    branch = AnyStatistics(form.branch.options, cols,
+                           [&](std::int64_t c) { return Get<double>(g + c); });
+  }
+
+  __device__ double Unit(std::int64_t c) const {
+    return (Get<double>(g + c) - branch.mean) * branch.rstd;
+  }
+  __device__ double Branch(std::int64_t c) const {
+    const double value = Get<double>(g + c);
+    return form.branch.present != 0 ? ApplyAny<Real>(form.branch, branch, c, value) : value;
+  }
+  __device__ double FactorAt(std::int64_t c) const {
+    return factor * ParameterAt<Real>(form.b_columns, c, 1);
+  }
+  __device__ double Sum(std::int64_t c) const {
+    return form.a * Get<double>(x + c) + FactorAt(c) * Branch(c);
+  }
+};
+
+}  // namespace normlab::kernels
+
+#endif  // NORMLAB_KERNELS_RESIDUAL_RESIDUAL_DEVICE_CUH_
