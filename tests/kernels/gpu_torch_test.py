@@ -1,4 +1,4 @@
-"""The operations on a GPU, through LibTorch: against the CPU's, with learned numbers, in a graph."""
+"""The operations on a GPU, through LibTorch: against the CPU's, and replayed from a graph."""
 
 import os
 import pathlib

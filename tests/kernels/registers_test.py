@@ -18,7 +18,7 @@ ENTRY = re.compile(
     re.DOTALL,
 )
 # RowLayout<width, threads of a row, columns of a group>, as it stands in a demangled name.
-LAYOUT = re.compile(r"RowLayout<\(?i?n?t?\)?(\d+), \(?i?n?t?\)?(\d+), \(?i?n?t?\)?(\d+)>")
+LAYOUT = re.compile(r"RowLayout<(?:\(int\))?(\d+),")
 
 Kernel = collections.namedtuple("Kernel", "source name architecture registers spilled")
 
@@ -52,19 +52,15 @@ def row_of(kernel):
 def table(found):
     """Most registers, over types and forms, by file, width and architecture."""
     architectures = sorted({kernel.architecture for kernel in found}, key=int)
-    most, threads = collections.defaultdict(int), {}
+    most = collections.defaultdict(int)
     for kernel in found:
         row = row_of(kernel)
         most[row, kernel.architecture] = max(most[row, kernel.architecture], kernel.registers)
-        layout = LAYOUT.search(kernel.name)
-        if layout:
-            threads[row] = int(layout[2])
     head = " | ".join(f"sm_{a}" for a in architectures)
-    lines = [f"| kernels of | width | threads of a row | {head} |", "|---" * (3 + len(architectures)) + "|"]
+    lines = [f"| kernels of | width | {head} |", "|---" * (2 + len(architectures)) + "|"]
     for source, width in sorted({row for row, _ in most}, key=lambda row: (row[0], row[1] or 1e9)):
         counts = " | ".join(str(most[(source, width), a]) for a in architectures)
-        shared = threads.get((source, width), 128)
-        lines.append(f"| {source} | {width or 'any, and finishing'} | {shared} | {counts} |")
+        lines.append(f"| {source} | {width or 'any, and finishing'} | {counts} |")
     return "\n".join(lines)
 
 
@@ -78,7 +74,7 @@ def main(library, output):
     assert not missing, f"no kernel of its own for the widths {sorted(missing)}"
     spilled = [f"{k.source} sm_{k.architecture} {k.name}: {k.spilled} bytes"
                for k in found if k.spilled]
-    print(f"{len(found)} kernels; " + ("\n".join(["spills:", *spilled]) if spilled else "no spills"))
+    print(f"{len(found)} kernels;", "\n".join(["spills:", *spilled]) if spilled else "no spills")
     return 1 if spilled else 0
 
 

@@ -69,8 +69,6 @@ void ExpectRow(const HostMatrix& got, std::int64_t row, const Vector& want,
   for (std::int64_t c = 0; c < got.cols(); ++c) {
     const auto i = static_cast<std::size_t>(c);
     const double difference = std::fabs(got.Get(row, c) - static_cast<double>(want[i]));
-    // The gradient of a subnormal row may be beyond the type; then it is infinite.
-    if (got.dtype() != NORMLAB_F64 && std::fabs(want[i]) > 3e38L) continue;
     ASSERT_LE(difference, bounds[i]) << name << " at column " << c << ": " << got.Get(row, c)
                                      << " instead of " << static_cast<double>(want[i]);
   }
@@ -144,12 +142,15 @@ void ExpectMatches(const TestForm& form, TypePair types, const ResidualInputs& i
 
 TEST_P(ResidualTest, MatchesTheReferenceForEveryForm) {
   for (const FormChoice& choice : FormChoices()) {
+    // PB-relax shrinks eps with the row: the gradients of a subnormal row would be beyond fp32.
+    const auto subnormal = static_cast<std::int64_t>(ResidualRegime::kSubnormal);
+    const std::int64_t rows = choice.pb_relax != 0 ? subnormal : 2 * kRegimes;
     for (const TypePair types : TypePairs()) {
       for (const std::int64_t cols : {128, 136}) {
         SCOPED_TRACE(testing::Message() << Name(choice) << " width " << cols << " "
                                         << Name(types.stream) << "+" << Name(types.branch));
-        const ResidualInputs in = MakeResidualInputs(types, 2 * kRegimes, cols, 31);
-        const TestForm form(choice, types, 2 * kRegimes, cols);
+        const ResidualInputs in = MakeResidualInputs(types, rows, cols, 31);
+        const TestForm form(choice, types, rows, cols);
         Results out(in);
         Run(form, in, out);
         ExpectMatches(form, types, in, out);

@@ -1,6 +1,6 @@
 """Times the operations against a copy, against eager and against compiled PyTorch, in one run.
 
-    gpu_bench.py [--device cuda] [--shapes 65536x768,...] [--peers copy,eager,compiled] [--json FILE]
+    gpu_bench.py [--shapes 65536x768,...] [--peers copy,eager,compiled] [--json FILE]
 
 Rows are named <op>/<rows>x<width>/<type>/<pass>/<measure>: GB_per_s counts each input and output
 once (docs/kernels.md); vs_copy is that over the bandwidth of a copy in the same run; vs_eager and
@@ -191,7 +191,8 @@ def main():
     for shape in args.shapes.split(","):
         height, width = map(int, shape.split("x"))
         for dtype_name in args.types.split(","):
-            rows += bench_shape(height, width, dtype_name, args.peers.split(","), args.device, timer)
+            peers = args.peers.split(",")
+            rows += bench_shape(height, width, dtype_name, peers, args.device, timer)
     if args.json:
         pathlib.Path(args.json).write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
     print(table(rows))
