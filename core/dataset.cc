@@ -128,7 +128,7 @@ absl::StatusOr<TokenFile> TokenFile::Open(const std::string& path) {
   if (static_cast<int64_t>(header.size()) < kTokenFileHeaderBytes) {
     return DataLoss(name, ": too short for a token file's header (", header.size(), " bytes)");
   }
-  const auto field = [&header](int i) {
+  const auto field = [&header](size_t i) {
     return static_cast<int32_t>(GetLittleEndian<uint32_t>(header.data() + 4 * i));
   };
   if (field(0) != kTokenFileMagic) {

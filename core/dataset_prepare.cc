@@ -51,7 +51,7 @@ class Copier {
   }
 
   // Fills `splits` one after the other.
-  absl::Status Copy(std::vector<TokenInput>& inputs, std::vector<TokenFileWriter*> splits) {
+  absl::Status Copy(std::vector<TokenInput>& inputs, const std::vector<TokenFileWriter*>& splits) {
     size_t split = 0;
     for (TokenInput& input : inputs) {
       while (input.position() < input.tokens()) {

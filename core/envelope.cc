@@ -27,14 +27,13 @@ absl::StatusOr<Envelope::Dataset> DatasetFromJson(const json& document) {
 }
 
 absl::StatusOr<std::optional<Envelope::Resume>> ResumeFromJson(const json& document) {
-  std::optional<Envelope::Resume> resume;
-  if (document.is_null()) return resume;
-  resume.emplace();
-  ASSIGN_OR_RETURN(resume->dir, JsonText(document, "dir"));
-  ASSIGN_OR_RETURN(resume->step, JsonInt(document, "step"));
+  if (document.is_null()) return std::optional<Envelope::Resume>();
+  Envelope::Resume resume;
+  ASSIGN_OR_RETURN(resume.dir, JsonText(document, "dir"));
+  ASSIGN_OR_RETURN(resume.step, JsonInt(document, "step"));
   ASSIGN_OR_RETURN(const int64_t attempt, JsonInt(document, "attempt"));
-  resume->attempt = AttemptNumber(static_cast<int>(attempt));
-  return resume;
+  resume.attempt = AttemptNumber(static_cast<int>(attempt));
+  return std::optional(std::move(resume));
 }
 
 absl::Status ReadIds(const json& document, Envelope& envelope) {

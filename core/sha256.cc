@@ -35,7 +35,7 @@ Sha256::Sha256()
 
 void Sha256::Block(const uint8_t* bytes) {
   std::array<uint32_t, 64> w;
-  for (int i = 0; i < 16; ++i) w[i] = BigEndian(bytes + 4 * i);
+  for (size_t i = 0; i < 16; ++i) w[i] = BigEndian(bytes + 4 * i);
   for (int i = 16; i < 64; ++i) {
     const uint32_t s0 = std::rotr(w[i - 15], 7) ^ std::rotr(w[i - 15], 18) ^ (w[i - 15] >> 3);
     const uint32_t s1 = std::rotr(w[i - 2], 17) ^ std::rotr(w[i - 2], 19) ^ (w[i - 2] >> 10);

@@ -66,7 +66,7 @@ SpawnOptions LocalWorkerCommand(const LocalWorkersOptions& options, const DataFo
     gpus.push_back(options.gpus[i]);
   }
   if (!gpus.empty()) {
-    spawn.argv.push_back("--gpus");
+    spawn.argv.emplace_back("--gpus");
     spawn.argv.push_back(Join(gpus, ","));
   }
   if (!options.trainer_path.empty()) {

@@ -64,7 +64,7 @@ class Converter {
       SourceNode value = Convert(member.second);
       // An empty value has no mark of its own.
       if (value.position.line == 0) value.position = key.position;
-      result.members.emplace_back(std::move(key), std::move(value));
+      result.members.push_back({std::move(key), std::move(value)});
     }
   }
 
@@ -171,7 +171,7 @@ SourceNode SourceFromJson(const nlohmann::json& document) {
   if (document.is_object()) {
     node.kind = SourceNode::Kind::kMap;
     for (const auto& [key, value] : document.items()) {
-      node.members.emplace_back(SourceFromJson(key), SourceFromJson(value));
+      node.members.push_back({SourceFromJson(key), SourceFromJson(value)});
     }
     return node;
   }

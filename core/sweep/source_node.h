@@ -5,20 +5,21 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "core/sweep/sweep_spec.h"
 
 namespace normlab {
 
+struct SourceMember;
+
 // A YAML or JSON document with the place of everything in it: what the reader of sweep files walks.
 struct SourceNode {
   enum class Kind { kNull, kScalar, kList, kMap };
   Kind kind = Kind::kNull;
-  std::string text;                                        // of a scalar, as written
-  std::vector<SourceNode> items;                           // of a list
-  std::vector<std::pair<SourceNode, SourceNode>> members;  // of a map, in order; keys are scalars
+  std::string text;                   // of a scalar, as written
+  std::vector<SourceNode> items;      // of a list
+  std::vector<SourceMember> members;  // of a map, in order
   SourcePosition position;
 
   bool IsMap() const { return kind == Kind::kMap; }
@@ -26,6 +27,11 @@ struct SourceNode {
   bool IsScalar() const { return kind == Kind::kScalar; }
   // For messages: "'geo'", "a list", "a map", "nothing".
   std::string Describe() const;
+};
+
+struct SourceMember {
+  SourceNode key;  // a scalar
+  SourceNode value;
 };
 
 // Reads YAML (and so JSON). On a syntax error, a second document, a key that is no plain text or

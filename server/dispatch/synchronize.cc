@@ -89,9 +89,10 @@ absl::StatusOr<std::string> Dispatcher::Impl::EnvelopeOf(const Run& run, const A
   envelope.dataset.name = facts.data_name;
   envelope.dataset.sha256 = facts.data_sha256;
   if (attempt.parent) {
-    envelope.resume.emplace();
-    envelope.resume->step = attempt.start_step;
-    envelope.resume->attempt = attempt.parent;
+    Envelope::Resume resume;
+    resume.step = attempt.start_step;
+    resume.attempt = attempt.parent;
+    envelope.resume = std::move(resume);
   }
   return DumpStrict(ToJson(envelope));
 }

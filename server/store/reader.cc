@@ -138,7 +138,7 @@ absl::StatusOr<std::optional<RunSummary>> ReadSummary(ReadOnlyStore& store, RunI
   summary.best_val_step = MaybeInt(row[5]);
   summary.first_nonfinite_step = MaybeInt(row[6]);
   RETURN_IF_ERROR(FillReals(row, summary));
-  return std::optional<RunSummary>(std::move(summary));
+  return std::optional<RunSummary>(summary);
 }
 
 absl::StatusOr<std::vector<std::string>> ScalarKeys(ReadOnlyStore& store, RunId run) {
