@@ -7,7 +7,10 @@ find_package(Threads REQUIRED)
 find_package(absl REQUIRED)
 find_package(nlohmann_json 3.11 REQUIRED)
 
-find_package(LibTorch 2.7)
+# Asked to do without, no target may link it, however near it lies.
+if(NORMLAB_TRAINER_ONLY OR NORMLAB_TRAINER)
+  find_package(LibTorch 2.7)
+endif()
 if(NORMLAB_TRAINER_ONLY OR NORMLAB_TRAINER STREQUAL "ON")
   if(NOT LibTorch_FOUND)
     message(FATAL_ERROR "normlab-trainer was asked for, but ${LibTorch_REASON} ${normlab_cure} "

@@ -12,9 +12,12 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_L
   list(APPEND normlab_warnings -Werror -Wno-restrict)
 endif()
 
+include(NormlabSharedHeaders)
+
 function(_normlab_configure target)
   target_compile_options(${target} PRIVATE ${normlab_warnings})
   target_include_directories(${target} PUBLIC "${PROJECT_SOURCE_DIR}" "${PROJECT_BINARY_DIR}/generated")
+  normlab_share_headers(${target})
 endfunction()
 
 # normlab_library(NAME name SOURCES file... [DEPS target...] [PRIVATE_DEPS target...])
@@ -121,6 +124,7 @@ function(normlab_proto_library)
     list(APPEND sources ${outputs})
   endforeach()
   add_library(${arg_NAME} STATIC ${sources})
+  set_target_properties(${arg_NAME} PROPERTIES UNITY_BUILD OFF)  # protoc repeats names in every file
   target_include_directories(${arg_NAME} SYSTEM PUBLIC "${out_dir}")
   target_link_libraries(${arg_NAME} PUBLIC protobuf::libprotobuf)
   if(arg_GRPC)
@@ -146,5 +150,5 @@ function(normlab_embed)
   normlab_library(NAME ${arg_NAME} SOURCES "${output}")
   # The compiler does not see what .incbin reads, and neither does ccache.
   set_source_files_properties("${output}" PROPERTIES OBJECT_DEPENDS "${arg_DEPENDS}")
-  set_target_properties(${arg_NAME} PROPERTIES CXX_COMPILER_LAUNCHER "")
+  set_target_properties(${arg_NAME} PROPERTIES CXX_COMPILER_LAUNCHER "" UNITY_BUILD OFF)
 endfunction()

@@ -19,6 +19,8 @@ set(CMAKE_EXE_LINKER_FLAGS_SANITIZE "" CACHE STRING "" FORCE)
 
 if(NORMLAB_SANITIZE)
   add_compile_options(-fsanitize=${NORMLAB_SANITIZE} -fno-sanitize-recover=all)
+  # The presets compile several files as one, where a type of a .cc file looks like one of a header.
+  add_compile_options(-Wno-subobject-linkage)
   add_link_options(-fsanitize=${NORMLAB_SANITIZE})
 endif()
 

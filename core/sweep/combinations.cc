@@ -28,13 +28,6 @@ std::vector<Group> GroupsOf(const SweepSpec& spec) {
   return groups;
 }
 
-bool Matches(const Combination& combination, const Setting& setting) {
-  return std::all_of(setting.values.begin(), setting.values.end(), [&](const auto& wanted) {
-    return std::find(combination.values.begin(), combination.values.end(), wanted) !=
-           combination.values.end();
-  });
-}
-
 // Values in the order in which the factors are listed, whatever was zipped.
 void SortByFactor(const SweepSpec& spec, Combination& combination) {
   std::sort(combination.values.begin(), combination.values.end(),
@@ -44,6 +37,13 @@ void SortByFactor(const SweepSpec& spec, Combination& combination) {
 }
 
 }  // namespace
+
+bool Matches(const Combination& combination, const Setting& setting) {
+  return std::all_of(setting.values.begin(), setting.values.end(), [&](const auto& wanted) {
+    return std::find(combination.values.begin(), combination.values.end(), wanted) !=
+           combination.values.end();
+  });
+}
 
 std::vector<Combination> Combinations(const SweepSpec& spec) {
   std::vector<Combination> combinations(1);

@@ -75,6 +75,9 @@ struct Combination {
 };
 std::vector<Combination> Combinations(const SweepSpec& spec);
 
+// Whether the combination has every value of the setting.
+bool Matches(const Combination& combination, const Setting& setting);
+
 }  // namespace normlab
 
 #endif  // NORMLAB_CORE_SWEEP_EXPANSION_H_

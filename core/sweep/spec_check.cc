@@ -116,13 +116,6 @@ bool TooManyCombinations(const SweepSpec& spec, ErrorSink& sink) {
   return true;
 }
 
-bool Matches(const Combination& combination, const Setting& setting) {
-  return std::all_of(setting.values.begin(), setting.values.end(), [&](const auto& wanted) {
-    return std::find(combination.values.begin(), combination.values.end(), wanted) !=
-           combination.values.end();
-  });
-}
-
 // The first combination for each impossible thing: the others say the same.
 void CheckConfigs(const SweepSpec& spec, const std::vector<Combination>& combinations,
                   ErrorSink& sink) {

@@ -17,7 +17,7 @@
 namespace normlab::server {
 namespace {
 
-constexpr int kBusyTimeoutMs = 10'000;
+constexpr int kReaderBusyTimeoutMs = 10'000;
 // Virtual machine steps between looks at the clock: well under a millisecond.
 constexpr int kStepsBetweenLooks = 10'000;
 
@@ -143,7 +143,8 @@ absl::StatusOr<std::unique_ptr<ReadOnlyStore>> ReadOnlyStore::Open(const std::st
   auto parts = std::make_unique<Parts>();
   int version = 0;
   RETURN_IF_ERROR(SqlStatus(Cat("cannot open ", path), [&] {
-    parts->db = std::make_unique<SQLite::Database>(path, SQLite::OPEN_READONLY, kBusyTimeoutMs);
+    parts->db =
+        std::make_unique<SQLite::Database>(path, SQLite::OPEN_READONLY, kReaderBusyTimeoutMs);
     parts->db->exec("PRAGMA query_only = ON");
     version = parts->db->execAndGet("PRAGMA user_version").getInt();
   }));

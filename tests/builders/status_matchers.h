@@ -8,6 +8,9 @@
 
 namespace normlab {
 
+// What bad input is answered with.
+inline constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
+
 // EXPECT_THAT(status_or_result, IsOk()): prints the status when it is not.
 MATCHER(IsOk, "is OK") {
   const absl::Status status = internal::StatusOf(arg);

@@ -16,8 +16,6 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
-
 class PrepareTest : public testing::Test {
  protected:
   // A file beside the data sets; its path.

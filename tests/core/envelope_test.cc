@@ -11,9 +11,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
-
-Envelope Make() {
+Envelope MakeEnvelope() {
   Envelope envelope;
   envelope.run = RunId(37);
   envelope.attempt = AttemptNumber(2);
@@ -29,7 +27,7 @@ Envelope Make() {
 }
 
 TEST(Envelope, ReadsBackAsTheSameWork) {
-  const Envelope envelope = Make();
+  const Envelope envelope = MakeEnvelope();
   const auto again = EnvelopeFromJson(ToJson(envelope));
   ASSERT_THAT(again, IsOk());
   EXPECT_EQ(ToJson(*again), ToJson(envelope));
@@ -42,7 +40,7 @@ TEST(Envelope, ReadsBackAsTheSameWork) {
 
 // The names that a trainer of another version relies on.
 TEST(Envelope, LooksAsDocumented) {
-  Envelope envelope = Make();
+  Envelope envelope = MakeEnvelope();
   envelope.resume.reset();
   const json document = ToJson(envelope);
   EXPECT_EQ(document["protocol"], 1);
@@ -61,7 +59,7 @@ TEST(Envelope, LooksAsDocumented) {
 
 TEST(Envelope, SaysWhatIsWrong) {
   const auto with = [](const char* path, const json& value) {
-    json document = ToJson(Make());
+    json document = ToJson(MakeEnvelope());
     document[json::json_pointer(path)] = value;
     return EnvelopeFromJson(document);
   };
@@ -74,7 +72,7 @@ TEST(Envelope, SaysWhatIsWrong) {
               IsStatusWith(kInvalid, "norm.placement: 'gheo' is none of its values"));
   EXPECT_THAT(with("/stop/spike", 3), IsStatusWith(kInvalid, "'spike' is no stop rule"));
   EXPECT_THAT(with("/resume/step", "x"), IsStatusWith(kInvalid, "'step' should be a whole number"));
-  json document = ToJson(Make());
+  json document = ToJson(MakeEnvelope());
   document.erase("dataset");
   EXPECT_THAT(EnvelopeFromJson(document), IsStatusWith(kInvalid, "'dataset' is missing"));
   EXPECT_THAT(EnvelopeFromJson(json::array()), IsStatusWith(kInvalid, "expected a JSON object"));

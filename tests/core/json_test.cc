@@ -12,8 +12,6 @@
 namespace normlab {
 namespace {
 
-constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
-
 TEST(Json, IsStrict) {
   EXPECT_THAT(ParseJson("{\"a\": [1, 2.5, \"x\", null, true]}"), IsOk());
   for (const char* text : {"", "{", "{\"a\": NaN}", "[1,]", "{} {}", "// c\n1", "{'a': 1}"}) {

@@ -11,8 +11,6 @@
 namespace normlab {
 namespace {
 
-constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
-
 const Knob& KnobOf(std::string_view key) { return *FindKnob(key); }
 
 TEST(KnobTable, EveryRowIsWhole) {

@@ -17,8 +17,6 @@ using nlohmann::json;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
-
 // "norm.placement=geo norm.decay=sqrt" as a config.
 RunConfig Make(std::string_view settings = "") {
   RunConfig config;

@@ -15,7 +15,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-SweepSpec Parse(std::string_view text) {
+SweepSpec ParseValid(std::string_view text) {
   std::vector<SpecError> errors;
   auto spec = SweepSpec::ParseYaml(text, "dir/lr-scan.yaml", errors);
   for (const SpecError& error : errors) ADD_FAILURE() << error.ToString();
@@ -23,7 +23,7 @@ SweepSpec Parse(std::string_view text) {
 }
 
 TEST(SweepSpec, ReadsEveryPart) {
-  const SweepSpec spec = Parse(R"(
+  const SweepSpec spec = ParseValid(R"(
 name: all-parts
 base:
   model: {preset: micro}
@@ -60,17 +60,17 @@ replicates: {seed: [7, 9]}
 }
 
 TEST(SweepSpec, WithoutANameHasThatOfItsFile) {
-  EXPECT_EQ(Parse("base: {data: {name: kjv}}").name, "lr-scan");
+  EXPECT_EQ(ParseValid("base: {data: {name: kjv}}").name, "lr-scan");
 }
 
 TEST(SweepSpec, AcceptsJson) {
   const SweepSpec spec =
-      Parse(R"({"base": {"data": {"name": "kjv"}}, "factors": {"train.lr": [0.001, 0.01]}})");
+      ParseValid(R"({"base": {"data": {"name": "kjv"}}, "factors": {"train.lr": [0.001, 0.01]}})");
   EXPECT_THAT(spec.factors[0].levels, ElementsAre(KnobValue(0.001), KnobValue(0.01)));
 }
 
 TEST(SweepSpec, ABaseSeedIsTheOneReplicate) {
-  const SweepSpec spec = Parse("base: {data: {name: kjv}, seed: 42}");
+  const SweepSpec spec = ParseValid("base: {data: {name: kjv}, seed: 42}");
   EXPECT_THAT(spec.seeds, ElementsAre(42));
   EXPECT_FALSE(spec.base.IsSet("seed"));
 }
@@ -84,7 +84,7 @@ class LevelsTest : public testing::TestWithParam<LevelsCase> {};
 
 TEST_P(LevelsTest, AreThese) {
   const SweepSpec spec =
-      Parse(std::string("base: {data: {name: kjv}}\nfactors: {") + GetParam().factor + "}");
+      ParseValid(std::string("base: {data: {name: kjv}}\nfactors: {") + GetParam().factor + "}");
   ASSERT_EQ(spec.factors.size(), 1u);
   EXPECT_EQ(spec.factors[0].levels, GetParam().levels);
 }
@@ -103,7 +103,7 @@ INSTANTIATE_TEST_SUITE_P(
 
 TEST(SweepSpec, OverridesReplaceOrAddAFactor) {
   SweepSpec spec =
-      Parse("base: {data: {name: kjv}}\nfactors: {norm.placement: [pre], train.lr: 1}");
+      ParseValid("base: {data: {name: kjv}}\nfactors: {norm.placement: [pre], train.lr: 1}");
   ASSERT_THAT(spec.ApplyOverride("norm.placement=geo, post"), IsOk());
   ASSERT_THAT(spec.ApplyOverride("model.layers=2,4"), IsOk());
   ASSERT_THAT(spec.ApplyOverride("seed=5,6"), IsOk());
@@ -115,7 +115,7 @@ TEST(SweepSpec, OverridesReplaceOrAddAFactor) {
 }
 
 TEST(SweepSpec, OverridesSayWhatIsWrongWithThem) {
-  SweepSpec spec = Parse("base: {data: {name: kjv}}");
+  SweepSpec spec = ParseValid("base: {data: {name: kjv}}");
   const auto code = absl::StatusCode::kInvalidArgument;
   EXPECT_THAT(spec.ApplyOverride("norm.placement"),
               IsStatus(code, "'-S norm.placement': should be key=value or key=value,value"));
@@ -132,7 +132,7 @@ TEST(SweepSpec, OverridesSayWhatIsWrongWithThem) {
 }
 
 TEST(SweepSpec, CheckAfterOverridesFindsWhatNoLongerFits) {
-  SweepSpec spec = Parse(R"(
+  SweepSpec spec = ParseValid(R"(
 base: {data: {name: kjv}}
 factors: {norm.placement: [pre, geo]}
 baseline: {norm.placement: pre}
@@ -145,7 +145,7 @@ baseline: {norm.placement: pre}
 }
 
 TEST(SweepSpec, AnExclusionThatMatchesNothingIsAWarning) {
-  const SweepSpec spec = Parse(R"(
+  const SweepSpec spec = ParseValid(R"(
 base: {data: {name: kjv}}
 factors: {norm.placement: [pre, geo], residual.dt: [1]}
 exclude: [{norm.placement: pre, residual.dt: 0.5}, {norm.placement: geo}]

@@ -1,15 +1,12 @@
 #include "server/query/picture.h"
 
 #include <cmath>
-#include <limits>
 
 #include "gtest/gtest.h"
+#include "tests/builders/non_finite.h"
 
 namespace normlab::server {
 namespace {
-
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-constexpr double kInf = std::numeric_limits<double>::infinity();
 
 struct Curve {
   std::vector<int64_t> step;

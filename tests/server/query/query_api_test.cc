@@ -1,10 +1,10 @@
 #include "server/query/query_api.h"
 
 #include <cmath>
-#include <limits>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/builders/non_finite.h"
 #include "tests/builders/status_matchers.h"
 #include "tests/server/query/query_lab.h"
 
@@ -13,9 +13,6 @@ namespace {
 
 using nlohmann::json;
 using ::testing::HasSubstr;
-
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-constexpr double kInf = std::numeric_limits<double>::infinity();
 
 const RunId kFirst(1);
 

@@ -1,17 +1,13 @@
 #include "server/stats/paired.h"
 
-#include <limits>
-
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/builders/non_finite.h"
 
 namespace normlab::server {
 namespace {
 
 using ::testing::ElementsAre;
-
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-constexpr double kInf = std::numeric_limits<double>::infinity();
 
 TEST(PairedDifferencesTest, PairsBySeedNotByPlace) {
   EXPECT_THAT(PairedDifferences({{"1", 5}, {"2", 7}}, {{"2", 4}, {"1", 3}}), ElementsAre(2, 3));

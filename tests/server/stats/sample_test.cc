@@ -1,16 +1,13 @@
 #include "server/stats/sample.h"
 
 #include <cmath>
-#include <limits>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/builders/non_finite.h"
 
 namespace normlab::server {
 namespace {
-
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-constexpr double kInf = std::numeric_limits<double>::infinity();
 
 TEST(SummarizeTest, KnownValues) {
   // Mean 5, sum of squared deviations 32; t of 7 degrees of freedom at 97.5 % is 2.36462.

@@ -7,12 +7,10 @@
 #include <limits>
 
 #include "core/random.h"
+#include "tests/builders/non_finite.h"
 
 namespace normlab::server {
 namespace {
-
-// A NaN whose payload a careless copy would lose.
-const double kOddNan = std::bit_cast<double>(uint64_t{0x7ff80000deadbeef});
 
 void ExpectSame(const std::vector<ScalarPoint>& a, const std::vector<ScalarPoint>& b) {
   ASSERT_EQ(a.size(), b.size());

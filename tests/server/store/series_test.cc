@@ -9,6 +9,7 @@
 #include "server/store/read_only_store.h"
 #include "server/store/reader.h"
 #include "server/store/store.h"
+#include "tests/builders/non_finite.h"
 #include "tests/builders/status_matchers.h"
 #include "tests/builders/stored_run.h"
 #include "tests/builders/temp_dir.h"
@@ -17,8 +18,6 @@ namespace normlab::server {
 namespace {
 
 constexpr int64_t kEnd = std::numeric_limits<int64_t>::max();
-const double kOddNan = std::bit_cast<double>(uint64_t{0x7ff80000deadbeef});
-
 // Run 1: attempt 1 did steps 1 … 700, attempt 2 went on from step 600 to 1200.
 class Series : public testing::Test {
  protected:
