@@ -11,6 +11,11 @@
 
 namespace normlab::model {
 
+int64_t ProbeSequences(int64_t seq_len) {
+  constexpr int64_t kTokens = 2048;
+  return std::clamp<int64_t>(kTokens / seq_len, 1, kEvalBatchSequences);
+}
+
 absl::StatusOr<EvalRecord> Evaluate(const Transformer& model, const TokenSource& source,
                                     const EvaluationOptions& options, Tape* tape) {
   const at::NoGradGuard no_grad;
@@ -19,12 +24,14 @@ absl::StatusOr<EvalRecord> Evaluate(const Transformer& model, const TokenSource&
   forward.step = std::max<int64_t>(options.step, 1);
   double loss_sum = 0;
   double ppl_sum = 0;
+  const int64_t tape_end =
+      tape == nullptr ? 0 : std::min(ProbeSequences(model.spec().seq_len), total);
   std::vector<Tape> parts;
   int64_t count = 0;
   for (int64_t first = 0; first < total; first += count) {
-    const bool taped = tape != nullptr && first < kEvalBatchSequences;
+    const bool taped = first < tape_end;
     // The tape's sequences end with a batch.
-    count = std::min({options.batch, total - first, taped ? kEvalBatchSequences - first : total});
+    count = std::min(options.batch, (taped ? tape_end : total) - first);
     std::vector<int64_t> blocks(count);
     std::iota(blocks.begin(), blocks.end(), first);
     ASSIGN_OR_RETURN(const Batch batch, source.Read(blocks));

@@ -12,9 +12,14 @@
 
 namespace normlab::model {
 
-// Sequences in one of the "batches" that eval.batches counts, and those that probes look at: not
-// those of training, so that arms with other batch sizes are held against the same text.
+// Sequences in one of the "batches" that eval.batches counts: not those of training, so that arms
+// with other batch sizes are held against the same text.
 inline constexpr int64_t kEvalBatchSequences = 8;
+
+// How many of the first sequences probes look at: up to 8 with 2,048 tokens at most, or one. A
+// function of the length alone, so that it is the same whatever fits at once; and few, since every
+// layer's activations are held together, which training with small micro-batches never does.
+int64_t ProbeSequences(int64_t seq_len);
 
 struct EvaluationOptions {
   int64_t sequences = 0;  // at most as many as the file has
@@ -23,8 +28,8 @@ struct EvaluationOptions {
 };
 
 // val_loss (mean over all tokens, nats), exp(val_loss), and the mean over sequences of
-// exp(loss of the sequence). `tape`, when given, holds the first kEvalBatchSequences of them (or as
-// many as there are), whatever `batch` is.
+// exp(loss of the sequence). `tape`, when given, holds the first ProbeSequences of them (or as many
+// as there are), whatever `batch` is.
 absl::StatusOr<EvalRecord> Evaluate(const Transformer& model, const TokenSource& source,
                                     const EvaluationOptions& options, Tape* tape);
 

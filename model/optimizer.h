@@ -33,6 +33,8 @@ class AdamW {
   // First and second moments, flat, laid out as Parameters::values().
   at::Tensor& m() { return m_; }
   at::Tensor& v() { return v_; }
+  const at::Tensor& m() const { return m_; }
+  const at::Tensor& v() const { return v_; }
 
  private:
   AdamWOptions options_;

@@ -209,16 +209,15 @@ absl::StatusOr<double> TrainLoop::AccumulateGradients(int64_t step) {
   ForwardOptions forward;
   forward.step = step;
   forward.zero_rows = zero_rows_;
+  if (step_probe_) {
+    forward.on_stream = [this](size_t s, const at::Tensor& x) { step_probe_->WatchStream(s, x); };
+  }
   double loss_sum = 0;
   for (int64_t first = 0; first < batch_; first += micro_batch_) {
     const int64_t last = std::min(first + micro_batch_, batch_);
     ASSIGN_OR_RETURN(const Batch batch,
                      train_.Read({blocks.begin() + first, blocks.begin() + last}));
-    Tape tape;
-    if (step_probe_) forward.tape = &tape;
     const at::Tensor loss = CrossEntropySum(model_.Forward(batch.inputs, forward), batch.targets);
-    if (step_probe_) step_probe_->WatchStream(tape);
-    tape = {};  // what the backward pass needs, autograd holds
     (loss / tokens).backward();
     loss_sum += loss.item<double>();
   }
@@ -266,7 +265,9 @@ absl::Status TrainLoop::ObserveAt(int64_t step) {
   if (!evaluate && !probe) return absl::OkStatus();
   EvaluationOptions options;
   options.sequences = EvaluationSequences();
-  if (!evaluate) options.sequences = std::min(options.sequences, kEvalBatchSequences);
+  if (!evaluate) {
+    options.sequences = std::min(options.sequences, ProbeSequences(model_.spec().seq_len));
+  }
   options.batch = std::min(kEvalBatchSequences, micro_batch_);
   options.step = step;
   Tape tape;

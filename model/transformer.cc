@@ -85,9 +85,11 @@ at::Tensor Transformer::Forward(const at::Tensor& tokens, const ForwardOptions& 
     tape->hidden.assign(1, x);
     tape->sublayers.assign(spec_.sublayers.size(), {});
   }
+  if (options.on_stream) options.on_stream(0, x);
   for (size_t index = 0; index < spec_.sublayers.size(); ++index) {
     x = Sublayer(static_cast<int64_t>(index), x, options);
     if (tape != nullptr) tape->hidden.push_back(x);
+    if (options.on_stream) options.on_stream(index + 1, x);
   }
   return Head(x);
 }

@@ -4,6 +4,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <functional>
 #include <vector>
 
 #include "model/block.h"
@@ -26,6 +27,8 @@ struct ForwardOptions {
   AttentionPath attention = AttentionPath::kFused;
   Tape* tape = nullptr;
   at::Tensor zero_rows = {};  // see SublayerContext
+  // Called with every s and X_s as it comes; unlike a tape, it keeps nothing alive.
+  std::function<void(size_t s, const at::Tensor& x)> on_stream = {};
 };
 
 class Transformer {

@@ -32,8 +32,8 @@ double Tolerance(Precision precision) {
 }
 
 // max|γ| + max|β| of one output norm, a scalar in fp64.
-at::Tensor GainOf(const NormParams& norm) {
-  if (!norm.gain.defined()) return at::ones({}, at::kDouble);
+at::Tensor GainOf(const NormParams& norm, const at::TensorOptions& options) {
+  if (!norm.gain.defined()) return at::ones({}, options);
   at::Tensor sum = norm.gain.to(at::kDouble).abs().max();
   if (norm.bias.defined()) sum = sum + norm.bias.to(at::kDouble).abs().max();
   return sum;
@@ -54,11 +54,11 @@ PeriBound CheckPeriBound(const Transformer& model, const Tape& tape, int64_t ste
   const at::Tensor start = tape.hidden[0].to(at::kDouble).flatten(1);  // [B, n·d]
   const double entries = static_cast<double>(start.size(1));
   const at::Tensor frobenius = start.square().sum(1).sqrt();  // [B]
-  at::Tensor gain = at::zeros({}, at::kDouble);
+  at::Tensor gain = at::zeros({}, start.options());
   std::vector<at::Tensor> rows;
   for (size_t s = 1; s < tape.hidden.size(); ++s) {
     const int64_t index = static_cast<int64_t>(s) - 1;
-    gain = at::maximum(gain, GainOf(model.sublayer_params(index).norm_out));
+    gain = at::maximum(gain, GainOf(model.sublayer_params(index).norm_out, start.options()));
     // What the branches up to here may have added to an entry, in the mean.
     const at::Tensor reach = static_cast<double>(s) * std::abs(spec.sublayers[index].b) * gain;
     const at::Tensor x = tape.hidden[s].to(at::kDouble).flatten(1);

@@ -36,12 +36,11 @@ StepProbe::StepProbe(const ModelSpec& spec, const Parameters& parameters)
   }
 }
 
-void StepProbe::WatchStream(const Tape& tape) {
-  for (size_t i = 0; i < stream_squares_->size(); ++i) {
-    tape.hidden[2 * i].register_hook([squares = stream_squares_, i](const at::Tensor& grad) {
-      (*squares)[i] = (*squares)[i] + Frobenius(grad).square();
-    });
-  }
+void StepProbe::WatchStream(size_t s, const at::Tensor& x) {
+  if (s % 2 != 0) return;  // between the two sublayers of a block
+  x.register_hook([squares = stream_squares_, block = s / 2](const at::Tensor& grad) {
+    (*squares)[block] = (*squares)[block] + Frobenius(grad).square();
+  });
 }
 
 void StepProbe::MeasureGradients() {
@@ -57,7 +56,7 @@ void StepProbe::MeasureGradients() {
   }
 }
 
-void StepProbe::MeasureUpdate(AdamW& optimizer, int64_t step, double lr) {
+void StepProbe::MeasureUpdate(const AdamW& optimizer, int64_t step, double lr) {
   const at::NoGradGuard no_grad;
   const AdamWOptions& options = optimizer.options();
   const double correct_m = 1.0 - std::pow(options.beta1, static_cast<double>(step));

@@ -28,12 +28,13 @@ class StepProbe {
   // `parameters` must outlive it.
   StepProbe(const ModelSpec& spec, const Parameters& parameters);
 
-  // After each micro-batch's forward pass and before its backward pass. The tape may go afterwards.
-  void WatchStream(const Tape& tape);
+  // For ForwardOptions::on_stream of each micro-batch. Its gradients are measured as they pass by;
+  // neither they nor X_s are kept.
+  void WatchStream(size_t s, const at::Tensor& x);
   // After the last backward pass, before clipping.
   void MeasureGradients();
   // After the optimiser's update number `step` (from 1).
-  void MeasureUpdate(AdamW& optimizer, int64_t step, double lr);
+  void MeasureUpdate(const AdamW& optimizer, int64_t step, double lr);
 
   // All of the above, brought over in one transfer.
   std::vector<ProfileRecord> Profiles(int64_t step) const;

@@ -71,6 +71,20 @@ INSTANTIATE_TEST_SUITE_P(Placements, AttentionProfile,
                          testing::Values("pre", "post", "peri", "geo"),
                          [](const auto& info) { return info.param; });
 
+// The logits are rounded to the run's precision, then nothing is lost.
+TEST(AttentionProfile, HoldsInEveryPrecision) {
+  for (const char* precision : {"fp32", "bf16"}) {
+    Overrides overrides = AwkwardShape();
+    overrides.push_back({"train.precision", precision});
+    const Forwarded run("pre", overrides, 4);
+    const auto profiles = AttentionProfiles(run.tape, 1);
+    const Sharpness expected = Direct(run.tape.sublayers[0].q, run.tape.sublayers[0].k);
+    EXPECT_NEAR(Find(profiles, "attention_max")[0], expected.largest, 1e-5) << precision;
+    EXPECT_NEAR(Find(profiles, "attention_entropy")[0], expected.entropy, 1e-5) << precision;
+    EXPECT_NEAR(Find(profiles, "attention_log_z")[0], expected.log_z, 1e-5) << precision;
+  }
+}
+
 // A head that looks at one position only has no entropy, and finite logits give no NaN.
 TEST(AttentionProfile, ASharpHeadHasNoEntropy) {
   Forwarded run("pre", AwkwardShape());

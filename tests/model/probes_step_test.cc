@@ -31,12 +31,9 @@ struct ProbedStep {
     const double tokens = static_cast<double>(run.tokens.numel());
     run.parameters.ZeroGrads();
     for (const auto& [first, count] : {std::pair<int64_t, int64_t>{0, 2}, {2, 1}}) {
-      Tape tape;
       ForwardOptions options;
-      options.tape = &tape;
+      options.on_stream = [this](size_t s, const at::Tensor& x) { probe.WatchStream(s, x); };
       const at::Tensor logits = run.model.Forward(run.tokens.narrow(0, first, count), options);
-      probe.WatchStream(tape);
-      tape = {};
       (CrossEntropySum(logits, run.targets.narrow(0, first, count)) / tokens).backward();
     }
     grads = run.parameters.grads().clone();
@@ -147,6 +144,34 @@ INSTANTIATE_TEST_SUITE_P(Placements, StepProfiles,
                          [](const auto& info) {
                            return info.param.first + (info.param.second ? "_awkward" : "");
                          });
+
+// In fp32, against the same formulas in fp64 on the stored moments and weights.
+TEST(StepProfilesInSingle, LoseNoMoreThanTheirEntries) {
+  Overrides overrides = AwkwardShape();
+  overrides.push_back({"train.precision", "fp32"});
+  const ProbedStep step("pre", overrides);
+  const AdamWOptions options = ProbedStep::Options();
+  for (const char* type : kTypes) {
+    const Parameter& matrix = step.Matrix(type, 0);
+    const auto moment = [&](const at::Tensor& flat) {
+      return step.run.parameters.ViewOf(flat, matrix).to(at::kDouble);
+    };
+    const at::Tensor root = (moment(step.optimizer.v()) / (1 - options.beta2)).sqrt();
+    const at::Tensor update =
+        moment(step.optimizer.m()) / (1 - options.beta1) / (root + options.eps);
+    const double rms = std::sqrt(SumOfSquares(update) / static_cast<double>(update.numel()));
+    const double relative =
+        kLr * std::sqrt(SumOfSquares(update) / SumOfSquares(matrix.value.to(at::kDouble)));
+    const auto value = [&](const char* key) {
+      return Find(step.profiles, key + std::string(type))[0];
+    };
+    EXPECT_NEAR(value("adam_rms.") / rms, 1, 1e-6) << type;
+    EXPECT_NEAR(value("param_update.") / relative, 1, 1e-6) << type;
+    const double grad =
+        std::sqrt(SumOfSquares(moment(step.grads)) / static_cast<double>(update.numel()));
+    EXPECT_NEAR(value("param_grad_rms.") / grad, 1, 1e-12) << type;
+  }
+}
 
 }  // namespace
 }  // namespace normlab::model

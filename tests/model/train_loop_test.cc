@@ -5,6 +5,7 @@
 
 #include <cmath>
 
+#include "model/evaluation.h"
 #include "model/placement_table.h"
 #include "tests/builders/status_matchers.h"
 #include "tests/fakes/fake_clock.h"
@@ -108,6 +109,14 @@ TEST_F(TrainTest, ProfilesDoNotDependOnTheMicroBatch) {
       EXPECT_NEAR(whole[i].values[s], parts[i].values[s], 1e-12) << whole[i].key << " " << s;
     }
   }
+}
+
+TEST(ProbedSequences, AreAsManyAsHoldAFixedNumberOfTokens) {
+  EXPECT_EQ(ProbeSequences(7), 8);
+  EXPECT_EQ(ProbeSequences(256), 8);
+  EXPECT_EQ(ProbeSequences(257), 7);
+  EXPECT_EQ(ProbeSequences(1024), 2);
+  EXPECT_EQ(ProbeSequences(4096), 1);
 }
 
 // Micro-batches of unequal size give the step of the whole batch.
