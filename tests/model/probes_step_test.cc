@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <functional>
 
 #include "model/probes/step_probe.h"
 #include "tests/model/probed_model.h"
@@ -60,90 +61,97 @@ struct ProbedStep {
 
 constexpr const char* kTypes[] = {"attn.qkv", "attn.out", "ffn.up", "ffn.down"};
 
-using Case = std::pair<std::string, bool>;  // placement, awkward shape
-
-class StepProfiles : public testing::TestWithParam<Case> {
- protected:
-  StepProfiles() : step(GetParam().first, GetParam().second ? AwkwardShape() : Overrides()) {}
-  ProbedStep step;
+struct Case {
+  std::string placement;
+  Overrides overrides;
 };
 
-// From the stored X_2i on, the rest of the model alone, on the whole batch at once.
-TEST_P(StepProfiles, StreamGradIsTheGradientOfTheRestOfTheModel) {
-  const Forwarded run(GetParam().first, GetParam().second ? AwkwardShape() : Overrides(), kFactor);
-  const auto& measured = Find(step.profiles, "stream_grad");
-  ASSERT_EQ(measured.size(), static_cast<size_t>(run.spec.layers) + 1);
-  for (int64_t block = 0; block <= run.spec.layers; ++block) {
-    const at::Tensor start = run.tape.hidden[2 * block].detach().clone().set_requires_grad(true);
-    at::Tensor x = start;
-    for (int64_t s = 2 * block; s < 2 * run.spec.layers; ++s) x = run.model.Sublayer(s, x, {});
-    (CrossEntropySum(run.model.Head(x), run.targets) / static_cast<double>(run.tokens.numel()))
-        .backward();
-    const double expected = std::sqrt(SumOfSquares(start.grad()));
-    EXPECT_GT(expected, 0);
-    EXPECT_NEAR(measured[block], expected, 1e-11 * expected) << "block " << block;
+// One test for all cases: a program that links LibTorch takes a second to start.
+void ForEveryCase(const std::function<void(const Case&, const ProbedStep&)>& check) {
+  for (const char* placement : {"pre", "post", "peri", "geo", "deep", "keel", "layerscale"}) {
+    for (const Overrides& overrides : {Overrides(), AwkwardShape()}) {
+      SCOPED_TRACE(placement + std::string(overrides.empty() ? "" : ", awkward shape"));
+      check({placement, overrides}, ProbedStep(placement, overrides));
+    }
   }
 }
 
-TEST_P(StepProfiles, GradientsAreThoseBeforeClipping) {
-  for (const char* type : kTypes) {
-    const auto& measured = Find(step.profiles, std::string("param_grad_rms.") + type);
-    ASSERT_EQ(measured.size(), static_cast<size_t>(step.run.spec.layers));
-    for (int64_t block = 0; block < step.run.spec.layers; ++block) {
-      const at::Tensor grad = step.run.parameters.ViewOf(step.grads, step.Matrix(type, block));
-      const double expected = std::sqrt(SumOfSquares(grad) / static_cast<double>(grad.numel()));
+// From the stored X_2i on, the rest of the model alone, on the whole batch at once.
+TEST(StepProfiles, StreamGradIsTheGradientOfTheRestOfTheModel) {
+  ForEveryCase([](const Case& given, const ProbedStep& step) {
+    const Forwarded run(given.placement, given.overrides, kFactor);
+    const auto& measured = Find(step.profiles, "stream_grad");
+    ASSERT_EQ(measured.size(), static_cast<size_t>(run.spec.layers) + 1);
+    for (int64_t block = 0; block <= run.spec.layers; ++block) {
+      const at::Tensor start = run.tape.hidden[2 * block].detach().clone().set_requires_grad(true);
+      at::Tensor x = start;
+      for (int64_t s = 2 * block; s < 2 * run.spec.layers; ++s) x = run.model.Sublayer(s, x, {});
+      (CrossEntropySum(run.model.Head(x), run.targets) / static_cast<double>(run.tokens.numel()))
+          .backward();
+      const double expected = std::sqrt(SumOfSquares(start.grad()));
       EXPECT_GT(expected, 0);
-      EXPECT_NEAR(measured[block], expected, 1e-13 * expected) << type;
+      EXPECT_NEAR(measured[block], expected, 1e-11 * expected) << "block " << block;
     }
-  }
+  });
+}
+
+TEST(StepProfiles, GradientsAreThoseBeforeClipping) {
+  ForEveryCase([](const Case&, const ProbedStep& step) {
+    for (const char* type : kTypes) {
+      const auto& measured = Find(step.profiles, std::string("param_grad_rms.") + type);
+      ASSERT_EQ(measured.size(), static_cast<size_t>(step.run.spec.layers));
+      for (int64_t block = 0; block < step.run.spec.layers; ++block) {
+        const at::Tensor grad = step.run.parameters.ViewOf(step.grads, step.Matrix(type, block));
+        const double expected = std::sqrt(SumOfSquares(grad) / static_cast<double>(grad.numel()));
+        EXPECT_GT(expected, 0);
+        EXPECT_NEAR(measured[block], expected, 1e-13 * expected) << type;
+      }
+    }
+  });
 }
 
 // W' = (1 − lr·wd)·W − lr·û, solved for û.
-TEST_P(StepProfiles, UpdateIsTheChangeOfTheWeightsWithoutTheirDecay) {
-  const double kept = 1.0 - kLr * ProbedStep::Options().weight_decay;
-  for (const char* type : kTypes) {
-    for (int64_t block = 0; block < step.run.spec.layers; ++block) {
-      const Parameter& matrix = step.Matrix(type, block);
-      const at::Tensor old = step.run.parameters.ViewOf(step.before, matrix);
-      const double moved = std::sqrt(SumOfSquares(matrix.value.detach() - old * kept));
-      const double count = static_cast<double>(old.numel());
-      const auto value = [&](const char* key) {
-        return Find(step.profiles, key + std::string(type))[block];
-      };
-      EXPECT_GT(moved, 0);
-      EXPECT_NEAR(value("param_update.") / (moved / std::sqrt(SumOfSquares(matrix.value))), 1,
-                  1e-10);
-      EXPECT_NEAR(value("adam_rms.") / (moved / kLr / std::sqrt(count)), 1, 1e-10);
-    }
-  }
-}
-
-TEST_P(StepProfiles, ShareBelowEpsCountsEntries) {
-  double seen = 0;
-  for (const char* type : kTypes) {
-    for (int64_t block = 0; block < step.run.spec.layers; ++block) {
-      const at::Tensor v =
-          step.run.parameters.ViewOf(step.optimizer.v(), step.Matrix(type, block)).contiguous();
-      int64_t below = 0;
-      for (int64_t i = 0; i < v.numel(); ++i) {
-        below += std::sqrt(v.const_data_ptr<double>()[i] / (1 - 0.95)) < 1e-6 ? 1 : 0;
+TEST(StepProfiles, UpdateIsTheChangeOfTheWeightsWithoutTheirDecay) {
+  ForEveryCase([](const Case&, const ProbedStep& step) {
+    const double kept = 1.0 - kLr * ProbedStep::Options().weight_decay;
+    for (const char* type : kTypes) {
+      for (int64_t block = 0; block < step.run.spec.layers; ++block) {
+        const Parameter& matrix = step.Matrix(type, block);
+        const at::Tensor old = step.run.parameters.ViewOf(step.before, matrix);
+        const double moved = std::sqrt(SumOfSquares(matrix.value.detach() - old * kept));
+        const double count = static_cast<double>(old.numel());
+        const auto value = [&](const char* key) {
+          return Find(step.profiles, key + std::string(type))[block];
+        };
+        EXPECT_GT(moved, 0);
+        EXPECT_NEAR(value("param_update.") / (moved / std::sqrt(SumOfSquares(matrix.value))), 1,
+                    1e-10);
+        EXPECT_NEAR(value("adam_rms.") / (moved / kLr / std::sqrt(count)), 1, 1e-10);
       }
-      const double share = static_cast<double>(below) / static_cast<double>(v.numel());
-      EXPECT_NEAR(Find(step.profiles, std::string("adam_below_eps.") + type)[block], share, 1e-15);
-      seen += share;
     }
-  }
-  EXPECT_GT(seen, 0);  // clipped to 0.01, some gradients are that small
+  });
 }
 
-INSTANTIATE_TEST_SUITE_P(Placements, StepProfiles,
-                         testing::Values(Case{"pre", false}, Case{"pre", true}, Case{"post", false},
-                                         Case{"peri", true}, Case{"geo", false}, Case{"geo", true},
-                                         Case{"deep", true}, Case{"keel", false},
-                                         Case{"layerscale", true}, Case{"orthogonal", false}),
-                         [](const auto& info) {
-                           return info.param.first + (info.param.second ? "_awkward" : "");
-                         });
+TEST(StepProfiles, ShareBelowEpsCountsEntries) {
+  ForEveryCase([](const Case&, const ProbedStep& step) {
+    double seen = 0;
+    for (const char* type : kTypes) {
+      for (int64_t block = 0; block < step.run.spec.layers; ++block) {
+        const at::Tensor v =
+            step.run.parameters.ViewOf(step.optimizer.v(), step.Matrix(type, block)).contiguous();
+        int64_t below = 0;
+        for (int64_t i = 0; i < v.numel(); ++i) {
+          below += std::sqrt(v.const_data_ptr<double>()[i] / (1 - 0.95)) < 1e-6 ? 1 : 0;
+        }
+        const double share = static_cast<double>(below) / static_cast<double>(v.numel());
+        EXPECT_NEAR(Find(step.profiles, std::string("adam_below_eps.") + type)[block], share,
+                    1e-15);
+        seen += share;
+      }
+    }
+    EXPECT_GT(seen, 0);  // clipped to 0.01, some gradients are that small
+  });
+}
 
 // In fp32, against the same formulas in fp64 on the stored moments and weights.
 TEST(StepProfilesInSingle, LoseNoMoreThanTheirEntries) {

@@ -153,22 +153,20 @@ double Rms(const at::Tensor& x) {
   return std::sqrt(x.to(at::kDouble).square().mean().item<double>());
 }
 
-class BranchProfile : public testing::TestWithParam<std::string> {};
-
-TEST_P(BranchProfile, IsTakenBeforeAndAfterTheOutputNorm) {
-  const Forwarded run(GetParam(), AwkwardShape());
-  const auto profiles = BranchProfiles(run.tape, 1);
-  EXPECT_EQ(profiles[0].first_index, 1);
-  for (size_t s = 0; s < run.tape.sublayers.size(); ++s) {
-    EXPECT_NEAR(Find(profiles, "branch_rms")[s], Rms(run.tape.sublayers[s].raw), 1e-14);
-    const double out = Rms(run.tape.sublayers[s].out);
-    EXPECT_NEAR(Find(profiles, "branch_rms_out")[s], out, 1e-14);
-    EXPECT_NEAR(Find(profiles, "branch_share")[s], out / Rms(run.tape.hidden[s]), 1e-12);
+TEST(BranchProfiles, AreTakenBeforeAndAfterTheOutputNorm) {
+  for (const char* placement : {"pre", "peri", "post", "geo"}) {
+    SCOPED_TRACE(placement);
+    const Forwarded run(placement, AwkwardShape());
+    const auto profiles = BranchProfiles(run.tape, 1);
+    EXPECT_EQ(profiles[0].first_index, 1);
+    for (size_t s = 0; s < run.tape.sublayers.size(); ++s) {
+      EXPECT_NEAR(Find(profiles, "branch_rms")[s], Rms(run.tape.sublayers[s].raw), 1e-14);
+      const double out = Rms(run.tape.sublayers[s].out);
+      EXPECT_NEAR(Find(profiles, "branch_rms_out")[s], out, 1e-14);
+      EXPECT_NEAR(Find(profiles, "branch_share")[s], out / Rms(run.tape.hidden[s]), 1e-12);
+    }
   }
 }
-
-INSTANTIATE_TEST_SUITE_P(Placements, BranchProfile, testing::Values("pre", "peri", "post", "geo"),
-                         [](const auto& info) { return info.param; });
 
 TEST(SphereProfiles, RawAngleIsTheStepThatTheStreamTakes) {
   const Forwarded run("geo");  // no clamp, exponential map: the raw angle is the angle taken
