@@ -127,7 +127,7 @@ struct Single {
 
 template <class Real, class Body>
 NORMLAB_INLINE void Columns(std::int64_t cols, Body body) {
-  constexpr int kStep = kLanes<Real>;
+  constexpr std::int64_t kStep = kLanes<Real>;
   std::int64_t column = 0;
   for (; column + 4 * kStep <= cols; column += 4 * kStep) {
     body(Wide<Real, 0>{}, column);

@@ -16,7 +16,7 @@ constexpr const ResidualRows* kTables[kCpuIsaCount] = NORMLAB_ISA_TABLES(kResidu
 void Outputs(const normlab_residual_form& form, const normlab_residual_backward_args& args,
              void** outputs) {
   const normlab_norm_stage* stages[3] = {&form.branch, &form.post, &form.next};
-  for (int k = 0; k < 3; ++k) {
+  for (std::size_t k = 0; k < 3; ++k) {
     const bool present = stages[k]->present != 0;
     outputs[2 * k] = present ? stages[k]->dgain : nullptr;
     outputs[2 * k + 1] = present ? stages[k]->dbias : nullptr;

@@ -13,7 +13,7 @@ namespace {
 namespace context = boost::context;
 
 constexpr unsigned kLanes = 32;
-constexpr std::size_t kStackBytes = 256 * 1024;
+constexpr std::size_t kStackBytes = std::size_t{256} * 1024;
 
 // Stacks are used again from block to block: making them costs more than running most kernels.
 context::pooled_fixedsize_stack& Stacks() {

@@ -47,7 +47,7 @@ absl::Status LogIntake::TakeOne(uint64_t seq, Record record) {
   // Nothing can follow an exit; a log that goes on is acknowledged and otherwise ignored.
   if (log_.exited) return absl::OkStatus();
   if (auto* hello = std::get_if<HelloRecord>(&record)) return OnHello(std::move(*hello));
-  if (auto* scalars = std::get_if<ScalarsRecord>(&record)) OnScalars(std::move(*scalars));
+  if (const auto* scalars = std::get_if<ScalarsRecord>(&record)) OnScalars(*scalars);
   if (auto* profile = std::get_if<ProfileRecord>(&record)) {
     watch_.OnProfile(*profile);
     update_.profiles.push_back(std::move(*profile));
@@ -79,7 +79,7 @@ absl::Status LogIntake::OnHello(HelloRecord record) {
   return absl::OkStatus();
 }
 
-void LogIntake::OnScalars(ScalarsRecord record) {
+void LogIntake::OnScalars(const ScalarsRecord& record) {
   watch_.OnScalars(record, update_.events);
   log_.last_step = std::max(log_.last_step, record.step);
   for (const auto& [key, value] : record.values) {

@@ -46,7 +46,7 @@ class LogIntake {
   // Feeds the watch with the line of parents, when the hello has said where this attempt begins.
   absl::Status Rebuild(int64_t resumed_from_step);
   absl::Status OnHello(HelloRecord record);
-  void OnScalars(ScalarsRecord record);
+  void OnScalars(const ScalarsRecord& record);
   void OnEvent(const EventRecord& record);
   void OnExit(uint64_t seq, ExitRecord record);
   void Tell(decltype(AttemptNews::what) what);

@@ -109,9 +109,9 @@ std::vector<std::string> ComparisonNotes(const std::vector<Arm>& arms) {
                         " runs ended with a value that is not finite, which enters no mean"));
   }
   if (fewest == 1)
-    notes.push_back("one run says nothing of spread: an arm of n = 1 has no interval");
+    notes.emplace_back("one run says nothing of spread: an arm of n = 1 has no interval");
   if (fewest == 2)
-    notes.push_back("intervals from n = 2 are very wide; more seeds narrow them fast");
+    notes.emplace_back("intervals from n = 2 are very wide; more seeds narrow them fast");
   return notes;
 }
 

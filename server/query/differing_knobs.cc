@@ -1,6 +1,7 @@
 #include "server/query/differing_knobs.h"
 
 #include "core/knob.h"
+#include "core/strings.h"
 #include "nlohmann/json.hpp"
 
 namespace normlab::server {
@@ -13,7 +14,7 @@ std::vector<std::string> DifferingKnobs(const json& a, const json& b,
   for (const auto& [group, knobs] : a.items()) {
     if (!knobs.is_object() || !b.contains(group)) continue;
     for (const auto& [name, value] : knobs.items()) {
-      const std::string key = group + "." + name;
+      const std::string key = Cat(group, ".", name);
       const Knob* knob = FindKnob(key);
       if (knob == nullptr || knob->affects != Affects::kResult || except.contains(key)) continue;
       const auto other = b.at(group).find(name);

@@ -11,7 +11,7 @@ std::vector<std::string> BackendNames() {
     const auto isa = static_cast<CpuIsa>(i);
     if (CpuSupports(isa)) names.push_back(CpuIsaName(isa));
   }
-  names.push_back("simt");
+  names.emplace_back("simt");
   return names;
 }
 

@@ -115,7 +115,7 @@ TEST_F(IngestTest, AfterAFailedCommitNothingIsTakenInAndHealthSaysWhy) {
 
 TEST_F(IngestTest, AnUnreadableRecordHarmsNobodyElse) {
   AppendRequest broken = Request(1, 1, {HelloRecord{}});
-  broken.records.push_back("garbage");
+  broken.records.emplace_back("garbage");
   EXPECT_THAT(lab_.ingest().Append(broken),
               IsStatusWith(absl::StatusCode::kDataLoss, "record 2 of"));
   EXPECT_EQ(Append(2, 1, {HelloRecord{}, Step(1, 3)}), 2u);
