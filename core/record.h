@@ -21,7 +21,7 @@ struct HelloRecord {  // 1: first record of an attempt
   std::string build;
   int32_t trainer_math = 0;
   std::string torch;
-  std::string isa;  // instruction set of the kernels: "avx2", "avx512" …
+  std::string isa;  // instruction set: "avx2", "avx512+bf16" …
   int32_t threads = 0;
   std::string device;  // "cpu", "cuda:0"
   int64_t pid = 0;

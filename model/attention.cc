@@ -30,13 +30,14 @@ at::Tensor CausalAttention(const at::Tensor& q, const at::Tensor& k, const at::T
                                           /*is_causal=*/true);
 }
 
-RotaryTables MakeRotaryTables(int64_t seq_len, int64_t head_width, at::ScalarType dtype) {
+RotaryTables MakeRotaryTables(int64_t seq_len, int64_t head_width,
+                              const at::TensorOptions& options) {
   const int64_t half = head_width / 2;
   const at::Tensor channel = at::arange(half, at::kDouble);
   const at::Tensor frequency =
       (channel * (-2.0 / static_cast<double>(head_width)) * std::log(kRotaryBase)).exp();
   const at::Tensor angle = at::outer(at::arange(seq_len, at::kDouble), frequency);
-  return {angle.cos().to(dtype), angle.sin().to(dtype)};
+  return {angle.cos().to(options), angle.sin().to(options)};
 }
 
 at::Tensor ApplyRotary(const RotaryTables& tables, const at::Tensor& x) {

@@ -22,11 +22,13 @@ at::Tensor CausalAttention(const at::Tensor& q, const at::Tensor& k, const at::T
 // Scaled scores q·kᵀ/√h with −∞ above the diagonal, [B, H, T, T], for kMath and for probes.
 at::Tensor AttentionScores(const at::Tensor& q, const at::Tensor& k);
 
-// cos and sin of position·base^(−2i/h), [T, h/2] each, computed in fp64 and rounded once.
+// cos and sin of position·base^(−2i/h), [T, h/2] each, computed in fp64 and rounded once
+// to the dtype of `options`, on its device.
 struct RotaryTables {
   at::Tensor cos, sin;
 };
-RotaryTables MakeRotaryTables(int64_t seq_len, int64_t head_width, at::ScalarType dtype);
+RotaryTables MakeRotaryTables(int64_t seq_len, int64_t head_width,
+                              const at::TensorOptions& options);
 
 // Turns channel pairs (i, i + h/2) of x [B, H, T, h] by the tables' first T rows.
 at::Tensor ApplyRotary(const RotaryTables& tables, const at::Tensor& x);

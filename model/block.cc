@@ -13,17 +13,13 @@ NormParams BindNorm(const Parameters& parameters, const std::string& name) {
   return {parameters.Find(name + ".gain"), parameters.Find(name + ".bias")};
 }
 
-LinearParams BindLinear(const Parameters& parameters, const std::string& name) {
-  return {parameters.Find(name + ".weight"), parameters.Find(name + ".bias")};
-}
-
 at::Tensor AttentionBranch(const SublayerContext& context, const SublayerParams& params,
                            const at::Tensor& x, SublayerTape* tape) {
   const ModelSpec& spec = *context.spec;
   const int64_t batch = x.size(0);
   const int64_t length = x.size(1);
   // [B, T, 3d] → three of [B, H, T, h], without a copy.
-  const at::Tensor qkv = Linear(spec, params.first, x)
+  const at::Tensor qkv = Linear(params.first, x)
                              .view({batch, length, 3, spec.heads, spec.HeadWidth()})
                              .permute({2, 0, 3, 1, 4});
   at::Tensor q = qkv[0];
@@ -39,19 +35,20 @@ at::Tensor AttentionBranch(const SublayerContext& context, const SublayerParams&
   const at::Tensor mixed = CausalAttention(q, k, qkv[2], context.attention)
                                .transpose(1, 2)
                                .reshape({batch, length, spec.width});
-  return Linear(spec, params.second, mixed);
+  return Linear(params.second, mixed);
 }
 
 at::Tensor FeedForwardBranch(const SublayerContext& context, const SublayerParams& params,
                              const at::Tensor& x) {
   const ModelSpec& spec = *context.spec;
   const char* form = spec.activation == Activation::kGeluTanh ? "tanh" : "none";
-  return Linear(spec, params.second, at::gelu(Linear(spec, params.first, x), form));
+  return Linear(params.second, at::gelu(Linear(params.first, x), form));
 }
 
 }  // namespace
 
-SublayerParams BindSublayer(const SublayerSpec& sublayer, const Parameters& parameters) {
+SublayerParams BindSublayer(const ModelSpec& spec, const SublayerSpec& sublayer,
+                            const Parameters& parameters) {
   const bool attention = sublayer.branch == Branch::kAttention;
   const std::string name =
       "blocks." + std::to_string(sublayer.block - 1) + (attention ? ".attn" : ".ffn");
@@ -59,18 +56,12 @@ SublayerParams BindSublayer(const SublayerSpec& sublayer, const Parameters& para
   params.norm_in = BindNorm(parameters, name + ".norm_in");
   params.norm_out = BindNorm(parameters, name + ".norm_out");
   params.norm_post = BindNorm(parameters, name + ".norm_post");
-  params.first = BindLinear(parameters, name + (attention ? ".qkv" : ".up"));
-  params.second = BindLinear(parameters, name + (attention ? ".out" : ".down"));
+  params.first = BindLinear(spec, parameters, name + (attention ? ".qkv" : ".up"));
+  params.second = BindLinear(spec, parameters, name + (attention ? ".out" : ".down"));
   params.scale = parameters.Find(name + ".scale");
   params.angle_scale = parameters.Find(name + ".angle_scale");
   params.angle_bias = parameters.Find(name + ".angle_bias");
   return params;
-}
-
-at::Tensor Linear(const ModelSpec& spec, const LinearParams& params, const at::Tensor& x) {
-  if (spec.precision != Precision::kBf16) return at::linear(x, params.weight, params.bias);
-  const at::Tensor bias = params.bias.defined() ? params.bias.to(at::kBFloat16) : at::Tensor();
-  return at::linear(x.to(at::kBFloat16), params.weight.to(at::kBFloat16), bias);
 }
 
 at::Tensor BranchOutput(const SublayerContext& context, const SublayerSpec& sublayer,

@@ -7,15 +7,12 @@
 #include <ATen/core/Tensor.h>
 
 #include "model/attention.h"
+#include "model/linear.h"
 #include "model/model_spec.h"
 #include "model/norm_ops.h"
 #include "model/parameters.h"
 
 namespace normlab::model {
-
-struct LinearParams {
-  at::Tensor weight, bias;  // [out, in]; [out] or undefined
-};
 
 // The parameters of one sublayer; undefined where it has none.
 struct SublayerParams {
@@ -41,10 +38,8 @@ struct SublayerContext {
 };
 
 // Looks the sublayer's parameters up by name, once.
-SublayerParams BindSublayer(const SublayerSpec& sublayer, const Parameters& parameters);
-
-// x·Wᵀ + bias in the run's compute dtype (bf16 under bf16, else the dtype of the weights).
-at::Tensor Linear(const ModelSpec& spec, const LinearParams& params, const at::Tensor& x);
+SublayerParams BindSublayer(const ModelSpec& spec, const SublayerSpec& sublayer,
+                            const Parameters& parameters);
 
 // N_out(f(N_in(x))) for x [B, T, d]. `tape` may be null.
 at::Tensor BranchOutput(const SublayerContext& context, const SublayerSpec& sublayer,

@@ -82,6 +82,16 @@ absl::Status CheckFiles(const std::string& dir, const json& digests) {
   return absl::OkStatus();
 }
 
+absl::StatusOr<json> ReadState(const std::string& dir) {
+  ASSIGN_OR_RETURN(const std::string text, ReadFile(JoinPath(dir, kState)));
+  absl::StatusOr<json> document = ParseJson(text);
+  if (!document.ok()) return absl::DataLossError(absl::StrCat(dir, ": state.json is damaged"));
+  if (!document->contains("files")) {
+    return absl::DataLossError(absl::StrCat(dir, ": state.json names no files"));
+  }
+  return document;
+}
+
 absl::Status CheckOrigin(const std::string& dir, const json& state,
                          const CheckpointOrigin& origin) {
   ASSIGN_OR_RETURN(const std::string format, JsonText(state, "format"));
@@ -196,10 +206,8 @@ absl::Status PruneCheckpoints(const std::string& parent, int64_t keep) {
 absl::StatusOr<LoadedCheckpoint> LoadCheckpoint(const std::string& dir,
                                                 const CheckpointOrigin& origin,
                                                 Parameters& parameters, AdamW& optimizer) {
-  ASSIGN_OR_RETURN(const std::string text, ReadFile(JoinPath(dir, kState)));
-  ASSIGN_OR_RETURN(const json document, ParseJson(text));
+  ASSIGN_OR_RETURN(const json document, ReadState(dir));
   RETURN_IF_ERROR(CheckOrigin(dir, document, origin));
-  if (!document.contains("files")) return absl::DataLossError(dir + ": state.json names no files");
   RETURN_IF_ERROR(CheckFiles(dir, document["files"]));
   ASSIGN_OR_RETURN(const TensorMap weights, ReadSafetensors(JoinPath(dir, kWeights)));
   ASSIGN_OR_RETURN(const TensorMap moments, ReadSafetensors(JoinPath(dir, kOptimizer)));
@@ -214,12 +222,20 @@ absl::StatusOr<LoadedCheckpoint> LoadCheckpoint(const std::string& dir,
   RETURN_IF_ERROR(CopyByName(weights, "", parameters, parameters.values()));
   RETURN_IF_ERROR(CopyByName(moments, "m.", parameters, optimizer.m()));
   RETURN_IF_ERROR(CopyByName(moments, "v.", parameters, optimizer.v()));
+  parameters.RefreshShadows();
   return loaded;
+}
+
+absl::Status LoadWeights(const std::string& dir, Parameters& parameters) {
+  ASSIGN_OR_RETURN(const json document, ReadState(dir));
+  RETURN_IF_ERROR(CheckFiles(dir, document["files"]));
+  return LoadParameters(JoinPath(dir, kWeights), parameters);
 }
 
 absl::Status LoadParameters(const std::string& path, Parameters& parameters) {
   ASSIGN_OR_RETURN(const TensorMap tensors, ReadSafetensors(path));
   RETURN_IF_ERROR(AddContext(CopyByName(tensors, "", parameters, parameters.values()), path));
+  parameters.RefreshShadows();
   if (tensors.size() > parameters.all().size()) {
     for (const auto& [name, tensor] : tensors) {
       if (!parameters.Find(name).defined()) {

@@ -63,6 +63,9 @@ absl::StatusOr<LoadedCheckpoint> LoadCheckpoint(const std::string& dir,
                                                 const CheckpointOrigin& origin,
                                                 Parameters& parameters, AdamW& optimizer);
 
+// The weights alone of a checkpoint of any run, its files checked by their checksums.
+absl::Status LoadWeights(const std::string& dir, Parameters& parameters);
+
 // Copies tensors by name into the parameters. InvalidArgument for one that is missing, has another
 // shape, or is none of the model's.
 absl::Status LoadParameters(const std::string& path, Parameters& parameters);

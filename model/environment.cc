@@ -10,12 +10,50 @@
 #include <torch/version.h>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "core/instruction_set.h"
 
 namespace normlab::model {
 
-std::string InstructionSet() { return absl::AsciiStrToLower(at::get_cpu_capability()); }
+namespace {
+
+bool MultipliesBf16() {
+#if defined(__x86_64__)
+  return __builtin_cpu_supports("avx512bf16") || __builtin_cpu_supports("amx-bf16");
+#else
+  return false;
+#endif
+}
+
+}  // namespace
+
+std::string InstructionSet() {
+  return absl::AsciiStrToLower(at::get_cpu_capability()) + (MultipliesBf16() ? kBf16Suffix : "");
+}
 
 std::string TorchVersion() { return TORCH_VERSION; }
+
+absl::StatusOr<c10::Device> FindDevice(const std::string& name) {
+  if (name == "cpu") return c10::Device(c10::kCPU);
+  constexpr char kCuda[] = "cuda:";
+  int index = -1;
+  if (name.rfind(kCuda, 0) != 0 || !absl::SimpleAtoi(name.substr(sizeof kCuda - 1), &index) ||
+      index < 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("device \"", name, "\": there are cpu and cuda:0, cuda:1 …"));
+  }
+  if (!at::hasCUDA()) {
+    return absl::AbortedError(
+        absl::StrCat("device ", name, ": LibTorch ", TORCH_VERSION, " finds no CUDA device here"));
+  }
+  const int count = static_cast<int>(at::detail::getCUDAHooks().deviceCount());
+  if (index >= count) {
+    return absl::AbortedError(
+        absl::StrCat("device ", name, ": there are ", count, " CUDA devices here"));
+  }
+  return c10::Device(c10::kCUDA, static_cast<c10::DeviceIndex>(index));
+}
 
 void SetUpCompute(int threads, bool deterministic) {
   // Threads of the pool inherit this mode from the thread that starts them, which is this one.

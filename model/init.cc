@@ -146,6 +146,7 @@ void InitialiseParameters(const ModelSpec& spec, Parameters& parameters) {
       FillVector(spec, parameter.shape, parameter.value);
     }
   }
+  parameters.RefreshShadows();
 }
 
 }  // namespace normlab::model

@@ -14,6 +14,7 @@
 #include "core/version.h"
 #include "model/environment.h"
 #include "model/hello_command.h"
+#include "model/intervene_command.h"
 #include "model/run_command.h"
 #include "model/stop_signal.h"
 #include "model/tensor_commands.h"
@@ -35,6 +36,10 @@ constexpr char kHelp[] =
     "  normlab-trainer step --config run.json --weights w.safetensors --tokens t.bin\n"
     "                       --out o.safetensors [--step N]\n"
     "      loss, logits, hidden states and gradients of one step, without an update\n"
+    "  normlab-trainer intervene --config run.json --tokens t.bin [--step N] [--json]\n"
+    "                            [--weights w.safetensors | --checkpoint DIR]\n"
+    "      one sublayer after the other, its input held fixed and its output projection scaled by\n"
+    "      c = 1/4, 1, 4, 16: sensitivity by c, and the slope of its logarithm on that of c\n"
     "  normlab-trainer hello\n"
     "      one line of JSON: build, trainer_math, torch, instruction set, cuda\n"
     "  normlab-trainer --version | --help\n"
@@ -59,11 +64,12 @@ absl::StatusOr<TrainerExit> Dispatch(const std::string& verb,
   if (verb == "run") return RunCommand(arguments);
   if (verb == "init") return done(InitCommand(arguments));
   if (verb == "step") return done(StepCommand(arguments));
+  if (verb == "intervene") return done(InterveneCommand(arguments));
   return absl::InvalidArgumentError("there is no verb \"" + verb + "\"; see --help");
 }
 
 // What an error means to whoever started us. Unavailable is a reader that went away: nobody is left
-// to be told.
+// to be told. Aborted is a device that is not there.
 int ExitCodeOf(const absl::Status& status) {
   switch (status.code()) {
     case absl::StatusCode::kUnavailable:
@@ -72,6 +78,8 @@ int ExitCodeOf(const absl::Status& status) {
       return 1;
     case absl::StatusCode::kResourceExhausted:
       return static_cast<int>(TrainerExit::kOutOfMemory);
+    case absl::StatusCode::kAborted:
+      return static_cast<int>(TrainerExit::kDeviceLost);
     default:
       return static_cast<int>(TrainerExit::kBadConfig);
   }
@@ -98,7 +106,7 @@ int Main(const std::vector<std::string>& arguments, char** argv) {
     std::printf("normlab-trainer %s\n", kVersion);
     return 0;
   }
-  if (verb == "run" || verb == "step") WaitPassively(argv);
+  if (verb == "run" || verb == "step" || verb == "intervene") WaitPassively(argv);
   InstallStopSignals();
   try {
     const absl::StatusOr<TrainerExit> exit =

@@ -22,7 +22,7 @@ void AdamW::Step(int64_t step, double lr) {
   const at::NoGradGuard no_grad;
   const int64_t decayed = parameters_.decayed();
   const int64_t total = m_.numel();
-  const at::Tensor count = at::full({}, static_cast<double>(step), at::kFloat);
+  const at::Tensor count = at::full({}, static_cast<double>(step), m_.options().dtype(at::kFloat));
   const auto update = [&](int64_t begin, int64_t end, double weight_decay) {
     if (begin == end) return;
     const int64_t size = end - begin;
@@ -33,6 +33,7 @@ void AdamW::Step(int64_t step, double lr) {
   };
   update(0, decayed, options_.weight_decay);
   update(decayed, total, 0.0);
+  parameters_.RefreshShadows();
 }
 
 double GradNorm(const Parameters& parameters) {

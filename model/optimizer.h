@@ -26,7 +26,8 @@ class AdamW {
   // Moments start at zero. Keeps a reference to `parameters`.
   AdamW(const AdamWOptions& options, Parameters& parameters);
 
-  // One update from the gradients in place. `step` counts from 1.
+  // One update of the values (in bf16 runs: of the fp32 masters, then of their copies) from the
+  // gradients in place. `step` counts from 1.
   void Step(int64_t step, double lr);
 
   const AdamWOptions& options() const { return options_; }

@@ -65,13 +65,17 @@ std::vector<ParameterShape> ParameterShapes(const ModelSpec& spec) {
   return shapes;
 }
 
-Parameters::Parameters(const ModelSpec& spec) {
+Parameters::Parameters(const ModelSpec& spec, at::Device device) {
   const std::vector<ParameterShape> shapes = ParameterShapes(spec);
   int64_t total = 0;
   for (const ParameterShape& shape : shapes) total += shape.Count();
-  const auto dtype = spec.precision == Precision::kFp64 ? at::kDouble : at::kFloat;
-  values_ = at::zeros({total}, dtype);
-  grads_ = at::zeros({total}, dtype);
+  const auto options = at::TensorOptions(device).dtype(
+      spec.precision == Precision::kFp64 ? at::kDouble : at::kFloat);
+  values_ = at::zeros({total}, options);
+  grads_ = at::zeros({total}, options);
+  if (spec.precision == Precision::kBf16) {
+    shadows_ = at::zeros({total}, options.dtype(at::kBFloat16));
+  }
   for (const ParameterShape& shape : shapes) {
     if (shape.Decays()) decayed_ += shape.Count();
   }
@@ -100,10 +104,20 @@ const Parameter* Parameters::FindParameter(const std::string& name) const {
   return nullptr;
 }
 
+at::Tensor Parameters::FindShadow(const std::string& name) const {
+  const Parameter* const parameter = FindParameter(name);
+  if (parameter == nullptr || !shadows_.defined()) return {};
+  return ViewOf(shadows_, *parameter);
+}
+
 at::Tensor Parameters::ViewOf(const at::Tensor& flat, const Parameter& parameter) const {
   return flat.narrow(0, parameter.offset, parameter.shape.Count()).view(parameter.shape.shape);
 }
 
 void Parameters::ZeroGrads() { grads_.zero_(); }
+
+void Parameters::RefreshShadows() {
+  if (shadows_.defined()) shadows_.copy_(values_);
+}
 
 }  // namespace normlab::model

@@ -1,6 +1,9 @@
 // The parameters of a model: named leaf tensors that are views into one flat buffer, as are their
 // gradients. The flat form makes clipping one reduction and AdamW two calls; the names are those of
 // the checkpoint (docs: `blocks.{i}.attn.qkv.weight`, weights [out, in]).
+//
+// Under bf16 these are the master weights, in fp32, and beside them stands a bf16 copy that the
+// matrix products read. Whoever changes values() calls RefreshShadows() afterwards.
 #ifndef NORMLAB_MODEL_PARAMETERS_H_
 #define NORMLAB_MODEL_PARAMETERS_H_
 
@@ -33,12 +36,14 @@ struct Parameter {
 
 class Parameters {
  public:
-  // Zero-filled, in fp64 or fp32 (also for bf16: these are the master weights).
-  explicit Parameters(const ModelSpec& spec);
+  // Zero-filled on `device`, in fp64 or fp32.
+  explicit Parameters(const ModelSpec& spec, at::Device device = at::kCPU);
 
   const std::vector<Parameter>& all() const { return all_; }
   // The tensor of that name, undefined if the model has none.
   at::Tensor Find(const std::string& name) const;
+  // Its bf16 copy; undefined unless the precision is bf16.
+  at::Tensor FindShadow(const std::string& name) const;
   // The parameter of that name, null if the model has none.
   const Parameter* FindParameter(const std::string& name) const;
 
@@ -50,10 +55,13 @@ class Parameters {
   // The part of a flat buffer shaped like `parameter`.
   at::Tensor ViewOf(const at::Tensor& flat, const Parameter& parameter) const;
   void ZeroGrads();
+  // Rounds all values into their bf16 copies, to nearest even; does nothing where there are none.
+  void RefreshShadows();
 
  private:
   std::vector<Parameter> all_;
   at::Tensor values_, grads_;
+  at::Tensor shadows_;  // bf16, laid out as values_; undefined unless the precision is bf16
   int64_t decayed_ = 0;
 };
 

@@ -49,6 +49,8 @@ TrainSetup SetupFromEnvelope(const Envelope& envelope) {
   setup.threads = envelope.threads;
   setup.device = envelope.device;
   if (envelope.resume.has_value()) setup.resume_from = ResumeCandidates(envelope.resume->dir);
+  // A worker cannot choose: its run is better begun again than lost.
+  setup.may_start_over = true;
   return setup;
 }
 

@@ -2,18 +2,12 @@
 
 #include <ATen/ATen.h>
 
-#include <algorithm>
-#include <nlohmann/json.hpp>
-#include <thread>
-
 #include "absl/strings/str_cat.h"
-#include "core/file.h"
-#include "core/json.h"
 #include "core/run_config.h"
 #include "core/status.h"
 #include "model/checkpoint.h"
 #include "model/command_line.h"
-#include "model/environment.h"
+#include "model/command_setup.h"
 #include "model/init.h"
 #include "model/safetensors.h"
 #include "model/token_source.h"
@@ -21,22 +15,6 @@
 
 namespace normlab::model {
 namespace {
-
-absl::StatusOr<RunConfig> ReadConfig(const std::string& path) {
-  ASSIGN_OR_RETURN(const std::string text, ReadFile(path));
-  const absl::StatusOr<nlohmann::json> document = ParseJson(text);
-  if (!document.ok()) return AddContext(document.status(), path);
-  ASSIGN_OR_RETURN(RunConfig config, RunConfig::FromJson(*document));
-  if (config.Int("model.vocab") == 0) {
-    return absl::InvalidArgumentError("model.vocab: needed here, since there is no data set");
-  }
-  return config;
-}
-
-void SetUp(const RunConfig& config) {
-  SetUpCompute(static_cast<int>(std::max(1u, std::thread::hardware_concurrency())),
-               config.Bool("train.deterministic"));
-}
 
 std::vector<NamedTensor> Results(const Parameters& parameters, const Tape& tape,
                                  const at::Tensor& logits, const at::Tensor& loss) {
@@ -56,9 +34,9 @@ std::vector<NamedTensor> Results(const Parameters& parameters, const Tape& tape,
 absl::Status InitCommand(const std::vector<std::string>& arguments) {
   ASSIGN_OR_RETURN(const Options options,
                    Options::Parse(arguments, {{"config", true}, {"seed"}, {"out", true}}));
-  ASSIGN_OR_RETURN(RunConfig config, ReadConfig(options.Text("config")));
+  ASSIGN_OR_RETURN(RunConfig config, ReadModelConfig(options.Text("config")));
   if (options.Has("seed")) RETURN_IF_ERROR(config.Parse("seed.init", options.Text("seed")));
-  SetUp(config);
+  SetUpCommand(config);
   const ModelSpec spec = MakeModelSpec(config, 0);
   Parameters parameters(spec);
   InitialiseParameters(spec, parameters);
@@ -77,8 +55,8 @@ absl::Status StepCommand(const std::vector<std::string>& arguments) {
                                                                      {"step"},
                                                                      {"composed-norms", false,
                                                                       /*is_switch=*/true}}));
-  ASSIGN_OR_RETURN(const RunConfig config, ReadConfig(options.Text("config")));
-  SetUp(config);
+  ASSIGN_OR_RETURN(const RunConfig config, ReadModelConfig(options.Text("config")));
+  SetUpCommand(config);
   ModelSpec spec = MakeModelSpec(config, 0);
   spec.composed_norms = options.Has("composed-norms");
   Parameters parameters(spec);

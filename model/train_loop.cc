@@ -16,12 +16,15 @@
 #include "model/environment.h"
 #include "model/evaluation.h"
 #include "model/init.h"
+#include "model/memory_estimate.h"
+#include "model/memory_limit.h"
 #include "model/probes/angle.h"
 #include "model/probes/attention_profile.h"
 #include "model/probes/branch_profile.h"
 #include "model/probes/growth_profile.h"
 #include "model/probes/hidden_profile.h"
 #include "model/probes/peri_bound.h"
+#include "model/probes/sensitivity.h"
 
 namespace normlab::model {
 namespace {
@@ -77,15 +80,21 @@ absl::StatusOr<std::unique_ptr<TrainLoop>> TrainLoop::Create(const TrainSetup& s
   };
   ASSIGN_OR_RETURN(TokenSource train, open("train.bin"));
   ASSIGN_OR_RETURN(TokenSource val, open("val.bin"));
-  std::unique_ptr<TrainLoop> loop(
-      new TrainLoop(setup, spec, std::move(train), std::move(val), meta.sha256, sink, clock));
+  ASSIGN_OR_RETURN(const at::Device device, FindDevice(setup.device));
+  if (device.is_cpu()) {
+    const int64_t micro_batch =
+        std::min(setup.config.Int("train.micro_batch"), setup.config.Int("train.batch"));
+    RETURN_IF_ERROR(CheckMemory(spec, micro_batch, MemoryLimitBytes()));
+  }
+  std::unique_ptr<TrainLoop> loop(new TrainLoop(setup, spec, device, std::move(train),
+                                                std::move(val), meta.sha256, sink, clock));
   RETURN_IF_ERROR(loop->Resume());
   return loop;
 }
 
-TrainLoop::TrainLoop(const TrainSetup& setup, const ModelSpec& spec, TokenSource train,
-                     TokenSource val, const std::string& dataset_sha256, RecordSink& sink,
-                     Clock& clock)
+TrainLoop::TrainLoop(const TrainSetup& setup, const ModelSpec& spec, at::Device device,
+                     TokenSource train, TokenSource val, const std::string& dataset_sha256,
+                     RecordSink& sink, Clock& clock)
     : setup_(setup),
       sink_(sink),
       clock_(clock),
@@ -93,7 +102,7 @@ TrainLoop::TrainLoop(const TrainSetup& setup, const ModelSpec& spec, TokenSource
       val_(std::move(val)),
       order_(static_cast<uint64_t>(setup.config.Int("seed.data")), train_.blocks()),
       schedule_(MakeSchedule(setup.config)),
-      parameters_(spec),
+      parameters_(spec, device),
       optimizer_(MakeAdamW(setup.config), parameters_),
       model_(spec, parameters_),
       watch_(setup.stop),
@@ -103,17 +112,20 @@ TrainLoop::TrainLoop(const TrainSetup& setup, const ModelSpec& spec, TokenSource
   origin_ = {setup.config.Identity(dataset_sha256), DumpStrict(setup.config.ToJson()),
              InstructionSet(), setup.threads};
   InitialiseParameters(spec, parameters_);
-  zero_rows_ = at::zeros({1}, at::kLong);
+  zero_rows_ = at::zeros({1}, parameters_.values().options().dtype(at::kLong));
 }
 
 absl::Status TrainLoop::Resume() {
   if (setup_.resume_from.empty()) return absl::OkStatus();
-  absl::Status last_error;
+  absl::Status first_error;
+  bool all_lost = true;
   for (const std::string& dir : setup_.resume_from) {
     absl::StatusOr<LoadedCheckpoint> loaded = LoadCheckpoint(dir, origin_, parameters_, optimizer_);
     if (!loaded.ok()) {
-      last_error.Update(loaded.status());
-      fprintf(stderr, "checkpoint not usable: %s\n", loaded.status().ToString().c_str());
+      first_error.Update(loaded.status());
+      all_lost &= absl::IsDataLoss(loaded.status()) || absl::IsNotFound(loaded.status());
+      fprintf(stderr, "checkpoint not usable: %s\n",
+              std::string(loaded.status().message()).c_str());
       continue;
     }
     state_ = std::move(loaded->state);
@@ -124,13 +136,25 @@ absl::Status TrainLoop::Resume() {
       nonfinite_seen_ |= !std::isfinite(norm) || !std::isfinite(state_.train_loss[step - 1]);
       if (norm > setup_.config.Real("train.clip")) ++clipped_steps_;
     }
-    if (loaded->isa != origin_.isa || loaded->threads != origin_.threads) {
-      fprintf(stderr, "resumed on %s with %d threads, written on %s with %d: not bit for bit\n",
-              origin_.isa.c_str(), origin_.threads, loaded->isa.c_str(), loaded->threads);
-    }
+    NoteOrigin(*loaded);
     return absl::OkStatus();
   }
-  return AddContext(last_error, "no checkpoint to resume from");
+  if (all_lost && setup_.may_start_over) {
+    fprintf(stderr, "no checkpoint is left: starting again from step 0\n");
+    return absl::OkStatus();
+  }
+  return AddContext(first_error, "no checkpoint to resume from");
+}
+
+// Sums are taken in another order elsewhere: the first step from here on may differ in its last
+// bits from that of an uninterrupted run, and the record says so.
+void TrainLoop::NoteOrigin(const LoadedCheckpoint& loaded) {
+  if (loaded.isa == origin_.isa && loaded.threads == origin_.threads) return;
+  fprintf(stderr, "resumed on %s with %d threads, written on %s with %d: not bit for bit\n",
+          origin_.isa.c_str(), origin_.threads, loaded.isa.c_str(), loaded.threads);
+  const json detail = {{"written", {{"isa", loaded.isa}, {"threads", loaded.threads}}},
+                       {"resumed", {{"isa", origin_.isa}, {"threads", origin_.threads}}}};
+  not_bit_exact_ = EventRecord{start_step_ + 1, "not_bit_exact", DumpStrict(detail)};
 }
 
 absl::Status TrainLoop::SayHello() {
@@ -143,9 +167,10 @@ absl::Status TrainLoop::SayHello() {
   hello.threads = setup_.threads;
   hello.device = setup_.device;
   hello.pid = getpid();
-  hello.resumed_from_step = setup_.resume_from.empty() ? -1 : start_step_;
+  hello.resumed_from_step = start_step_ > 0 ? start_step_ : -1;
   hello.started_at = FormatUtc(clock_.Now());
-  return sink_.Write(hello);
+  RETURN_IF_ERROR(sink_.Write(hello));
+  return not_bit_exact_.has_value() ? sink_.Write(*not_bit_exact_) : absl::OkStatus();
 }
 
 bool TrainLoop::Due(std::string_view key, int64_t step) const {
@@ -212,16 +237,16 @@ absl::StatusOr<double> TrainLoop::AccumulateGradients(int64_t step) {
   if (step_probe_) {
     forward.on_stream = [this](size_t s, const at::Tensor& x) { step_probe_->WatchStream(s, x); };
   }
-  double loss_sum = 0;
+  at::Tensor loss_sum = at::zeros({}, parameters_.values().options().dtype(at::kDouble));
   for (int64_t first = 0; first < batch_; first += micro_batch_) {
     const int64_t last = std::min(first + micro_batch_, batch_);
     ASSIGN_OR_RETURN(const Batch batch,
                      train_.Read({blocks.begin() + first, blocks.begin() + last}));
     const at::Tensor loss = CrossEntropySum(model_.Forward(batch.inputs, forward), batch.targets);
     (loss / tokens).backward();
-    loss_sum += loss.item<double>();
+    loss_sum += loss.detach();  // on the device: nothing waits for a micro-batch
   }
-  return loss_sum / tokens;
+  return loss_sum.item<double>() / tokens;
 }
 
 absl::Status TrainLoop::RecordStep(int64_t step, const StepResult& result) {
@@ -278,6 +303,9 @@ absl::Status TrainLoop::ObserveAt(int64_t step) {
     RETURN_IF_ERROR(WriteAll(bound.profiles));
     RETURN_IF_ERROR(WriteAll(GrowthProfiles(tape, step)));
     for (const EventRecord& violation : bound.violations) RETURN_IF_ERROR(sink_.Write(violation));
+    if (setup_.config.Bool("probe.sensitivity")) {
+      RETURN_IF_ERROR(WriteAll(SensitivityProfiles(model_.spec(), parameters_, tape, step)));
+    }
   }
   if (probe) {
     RETURN_IF_ERROR(WriteAll(HiddenProfiles(tape, step)));

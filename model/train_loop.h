@@ -1,8 +1,9 @@
 // One run, from its first step (or a checkpoint) to its end.
 //
-// Order of records: Hello; before step 1 an evaluation and profiles (step 0); then per step its
-// Scalars and, where due, profiles of the step, evaluation, profiles of the activations after it,
-// and checkpoint registration, in this order.
+// Order of records: Hello, and the event not_bit_exact where a checkpoint of another instruction
+// set or thread count is resumed; before step 1 an evaluation and profiles (step 0); then per step
+// its Scalars and, where due, profiles of the step, evaluation, profiles of the activations after
+// it, and checkpoint registration, in this order.
 // Observing changes nothing: weights and losses are the same bits whatever is recorded.
 #ifndef NORMLAB_MODEL_TRAIN_LOOP_H_
 #define NORMLAB_MODEL_TRAIN_LOOP_H_
@@ -35,6 +36,8 @@ struct TrainSetup {
   std::string dataset_sha256;            // what it must be; empty: whatever it is
   std::string checkpoint_dir;            // parent of STEP folders
   std::vector<std::string> resume_from;  // checkpoints to try in this order; empty: from scratch
+  // When all of them are damaged or gone: from scratch, with a message, instead of an error.
+  bool may_start_over = false;
   int threads = 1;
   std::string device = "cpu";
   bool composed_norms = false;  // the reference path of norm_ops.h
@@ -62,9 +65,10 @@ class TrainLoop {
   AdamW& optimizer() { return optimizer_; }
 
  private:
-  TrainLoop(const TrainSetup& setup, const ModelSpec& spec, TokenSource train, TokenSource val,
-            const std::string& dataset_sha256, RecordSink& sink, Clock& clock);
+  TrainLoop(const TrainSetup& setup, const ModelSpec& spec, at::Device device, TokenSource train,
+            TokenSource val, const std::string& dataset_sha256, RecordSink& sink, Clock& clock);
   absl::Status Resume();
+  void NoteOrigin(const LoadedCheckpoint& loaded);
   absl::Status SayHello();
   absl::StatusOr<double> AccumulateGradients(int64_t step);
   absl::Status RecordStep(int64_t step, const StepResult& result);
@@ -94,6 +98,7 @@ class TrainLoop {
   TrainingState state_;
   StopWatch watch_;
   std::optional<std::string> stop_rule_;
+  std::optional<EventRecord> not_bit_exact_;  // where a resume continued another machine's numbers
   int64_t steps_, batch_, micro_batch_;
   int64_t start_step_ = 0;
   int64_t clipped_steps_ = 0;

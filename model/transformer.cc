@@ -40,12 +40,15 @@ Transformer::Transformer(const ModelSpec& spec, const Parameters& parameters) : 
   norm_embedding_ = {parameters.Find("norm_embedding.gain"),
                      parameters.Find("norm_embedding.bias")};
   norm_final_ = {parameters.Find("norm_final.gain"), parameters.Find("norm_final.bias")};
-  head_ = {spec.tied_head ? token_table_ : parameters.Find("head.weight"), {}};
+  const char* head = spec.tied_head ? "embed.token" : "head.weight";
+  head_.weight = parameters.Find(head);
+  if (spec.precision == Precision::kBf16) head_.weight_shadow = parameters.FindShadow(head);
   if (spec.positions == Positions::kRotary) {
-    rotary_ = MakeRotaryTables(spec.seq_len, spec.HeadWidth(), token_table_.scalar_type());
+    const at::TensorOptions options = token_table_.options().requires_grad(false);
+    rotary_ = MakeRotaryTables(spec.seq_len, spec.HeadWidth(), options);
   }
   for (const SublayerSpec& sublayer : spec.sublayers) {
-    sublayers_.push_back(BindSublayer(sublayer, parameters));
+    sublayers_.push_back(BindSublayer(spec, sublayer, parameters));
   }
 }
 
@@ -55,7 +58,7 @@ SublayerContext Transformer::Context(const ForwardOptions& options) const {
 }
 
 at::Tensor Transformer::Embed(const at::Tensor& tokens) const {
-  at::Tensor x = at::embedding(token_table_, tokens);
+  at::Tensor x = at::embedding(token_table_, tokens.to(token_table_.device()));
   if (position_table_.defined()) x = x + position_table_.narrow(0, 0, tokens.size(1));
   if (spec_.norm_embedding) x = Normalise(spec_, norm_embedding_, x);
   return spec_.sphere_stream ? OntoSphere(x) : x;
@@ -63,8 +66,13 @@ at::Tensor Transformer::Embed(const at::Tensor& tokens) const {
 
 at::Tensor Transformer::Branch(int64_t index, const at::Tensor& x,
                                const ForwardOptions& options) const {
+  return BranchWith(sublayers_[index], index, x, options);
+}
+
+at::Tensor Transformer::BranchWith(const SublayerParams& params, int64_t index, const at::Tensor& x,
+                                   const ForwardOptions& options) const {
   SublayerTape* tape = options.tape ? &options.tape->sublayers[index] : nullptr;
-  return BranchOutput(Context(options), spec_.sublayers[index], sublayers_[index], x, tape);
+  return BranchOutput(Context(options), spec_.sublayers[index], params, x, tape);
 }
 
 at::Tensor Transformer::Sublayer(int64_t index, const at::Tensor& x,
@@ -75,7 +83,7 @@ at::Tensor Transformer::Sublayer(int64_t index, const at::Tensor& x,
 
 at::Tensor Transformer::Head(const at::Tensor& x) const {
   const at::Tensor input = spec_.norm_final ? Normalise(spec_, norm_final_, x) : x;
-  return Linear(spec_, head_, input).to(x.scalar_type());
+  return Linear(head_, input).to(x.scalar_type());
 }
 
 at::Tensor Transformer::Forward(const at::Tensor& tokens, const ForwardOptions& options) const {
@@ -95,13 +103,14 @@ at::Tensor Transformer::Forward(const at::Tensor& tokens, const ForwardOptions& 
 }
 
 at::Tensor CrossEntropySum(const at::Tensor& logits, const at::Tensor& targets) {
-  return at::cross_entropy_loss(logits.view({-1, logits.size(-1)}), targets.reshape({-1}), {},
-                                at::Reduction::Sum);
+  return at::cross_entropy_loss(logits.view({-1, logits.size(-1)}),
+                                targets.to(logits.device()).reshape({-1}), {}, at::Reduction::Sum);
 }
 
 at::Tensor CrossEntropyBySequence(const at::Tensor& logits, const at::Tensor& targets) {
-  const at::Tensor by_token = at::cross_entropy_loss(
-      logits.view({-1, logits.size(-1)}), targets.reshape({-1}), {}, at::Reduction::None);
+  const at::Tensor by_token =
+      at::cross_entropy_loss(logits.view({-1, logits.size(-1)}),
+                             targets.to(logits.device()).reshape({-1}), {}, at::Reduction::None);
   return by_token.to(at::kDouble).view(targets.sizes()).mean(1);
 }
 

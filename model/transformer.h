@@ -38,13 +38,17 @@ class Transformer {
 
   const ModelSpec& spec() const { return spec_; }
 
-  // tokens [B, T] int64, T ≤ seq_len. Logits [B, T, V] in the stream's dtype (fp32 under bf16).
+  // tokens [B, T] int64 on any device, T ≤ seq_len. Logits [B, T, V] in the stream's dtype (fp32
+  // under bf16).
   at::Tensor Forward(const at::Tensor& tokens, const ForwardOptions& options) const;
 
   // What enters the first sublayer, [B, T, d].
   at::Tensor Embed(const at::Tensor& tokens) const;
   // N_out(f(N_in(x))) of sublayer `index` (from 0), without a and b.
   at::Tensor Branch(int64_t index, const at::Tensor& x, const ForwardOptions& options) const;
+  // The same with other parameters than the sublayer's own.
+  at::Tensor BranchWith(const SublayerParams& params, int64_t index, const at::Tensor& x,
+                        const ForwardOptions& options) const;
   // The stream after sublayer `index`.
   at::Tensor Sublayer(int64_t index, const at::Tensor& x, const ForwardOptions& options) const;
   // Final norm, where there is one, and head.
@@ -64,7 +68,8 @@ class Transformer {
 };
 
 // Σ over all targets of −ln p(target), in nats, as a 0-dimensional tensor. logits [B, T, V];
-// targets [B, T] int64. Every row of the table takes part in the softmax, padded ones too.
+// targets [B, T] int64 on any device. Every row of the table takes part in the softmax, padded ones
+// too.
 at::Tensor CrossEntropySum(const at::Tensor& logits, const at::Tensor& targets);
 
 // The same by sequence: mean over its tokens, [B], in fp64.

@@ -90,6 +90,18 @@ class Resume : public testing::TestWithParam<std::string> {};
 
 TEST_P(Resume, IsBitForBit) { ExpectResumesBitForBit(TinyConfig(GetParam())); }
 
+TEST_P(Resume, IsBitForBitWithAccumulation) {
+  RunConfig config = TinyConfig(GetParam());
+  CHECK_OK(config.Parse("train.micro_batch", "3"));  // 3 + 1 sequences
+  ExpectResumesBitForBit(config);
+}
+
+TEST_P(Resume, IsBitForBitInBf16) {
+  RunConfig config = TinyConfig(GetParam());
+  CHECK_OK(config.Parse("train.precision", "bf16"));
+  ExpectResumesBitForBit(config);
+}
+
 INSTANTIATE_TEST_SUITE_P(All, Resume, testing::ValuesIn([] {
                            std::vector<std::string> names;
                            for (const Placement& row : PlacementTable()) {
@@ -102,15 +114,6 @@ INSTANTIATE_TEST_SUITE_P(All, Resume, testing::ValuesIn([] {
                            for (char& c : name) c = c == '-' ? '_' : c;
                            return name;
                          });
-
-TEST(ResumeOptions, AccumulationIsBitForBit) {
-  for (const char* placement : {"pre", "peri", "geo"}) {
-    SCOPED_TRACE(placement);
-    RunConfig config = TinyConfig(placement);
-    CHECK_OK(config.Parse("train.micro_batch", "3"));  // 3 + 1 sequences
-    ExpectResumesBitForBit(config);
-  }
-}
 
 TEST(ResumeOptions, DoublePrecisionIsBitForBit) {
   RunConfig config = TinyConfig("geo");
@@ -136,6 +139,29 @@ TEST(ResumeOptions, FallsBackToTheCheckpointBefore) {
   const Finished resumed = RunOnce(setup, 0);
   EXPECT_EQ(resumed.sink.All<HelloRecord>().front().resumed_from_step, 30);
   EXPECT_TRUE(at::equal(straight.weights, resumed.weights));
+}
+
+// On other threads or another instruction set the numbers go on, and the record says so.
+TEST(ResumeOptions, ElsewhereIsMarked) {
+  const TempDir dir;
+  TrainSetup setup;
+  setup.config = TinyConfig("pre");
+  setup.data_dir = TinyDataset(dir);
+  setup.checkpoint_dir = dir.File("c");
+  setup.threads = 1;
+  EXPECT_TRUE(RunOnce(setup, 13).sink.All<EventRecord>().empty());
+  setup.resume_from = ListCheckpoints(setup.checkpoint_dir);
+  setup.checkpoint_dir = dir.File("same");
+  EXPECT_TRUE(RunOnce(setup, 0).sink.All<EventRecord>().empty());
+  setup.threads = 2;
+  setup.checkpoint_dir = dir.File("other");
+  const Finished elsewhere = RunOnce(setup, 0);
+  ASSERT_TRUE(std::holds_alternative<EventRecord>(elsewhere.sink.records[1]));
+  const EventRecord& event = std::get<EventRecord>(elsewhere.sink.records[1]);
+  EXPECT_EQ(event.kind, "not_bit_exact");
+  EXPECT_EQ(event.step, 14);
+  EXPECT_NE(event.detail_json.find("\"threads\":1"), std::string::npos) << event.detail_json;
+  EXPECT_NE(event.detail_json.find("\"threads\":2"), std::string::npos) << event.detail_json;
 }
 
 }  // namespace

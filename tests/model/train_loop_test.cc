@@ -68,6 +68,14 @@ TEST_F(TrainTest, ProbesHaveTheirOwnCadence) {
   EXPECT_EQ(StepsOf(sink, "hidden_ma"), (std::vector<int64_t>{0, 15, 30, 40}));
   EXPECT_EQ(StepsOf(sink, "peri_ma_bound"), (std::vector<int64_t>{0, 10, 20, 30, 40}));
   EXPECT_EQ(sink.All<EvalRecord>().size(), 5u);
+  EXPECT_EQ(StepsOf(sink, "sensitivity"), std::vector<int64_t>());
+}
+
+TEST_F(TrainTest, SensitivityComesWithEvaluationsWhereItIsAskedFor) {
+  CHECK_OK(setup.config.Parse("probe.sensitivity", "true"));
+  CHECK_OK(setup.config.Parse("probe.every", "15"));
+  Train();
+  EXPECT_EQ(StepsOf(sink, "sensitivity"), (std::vector<int64_t>{0, 10, 20, 30, 40}));
 }
 
 TEST_F(TrainTest, NoProbesWithoutACadence) {
@@ -83,6 +91,7 @@ TEST_F(TrainTest, ObservingChangesNoBit) {
   const auto blind = Train();
   const auto blind_scalars = sink.All<ScalarsRecord>();
   CHECK_OK(setup.config.Parse("probe.every", "1"));
+  CHECK_OK(setup.config.Parse("probe.sensitivity", "true"));
   CHECK_OK(setup.config.Parse("eval.every", "3"));
   setup.checkpoint_dir = dir.File("again");
   const auto watched = Train();

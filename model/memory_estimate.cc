@@ -1,0 +1,77 @@
+#include "model/memory_estimate.h"
+
+#include <string>
+
+#include "absl/strings/str_format.h"
+#include "model/parameters.h"
+
+namespace normlab::model {
+namespace {
+
+int64_t StreamBytes(const ModelSpec& spec) { return spec.precision == Precision::kFp64 ? 8 : 4; }
+int64_t BranchBytes(const ModelSpec& spec) {
+  return spec.precision == Precision::kBf16 ? 2 : StreamBytes(spec);
+}
+
+// What one token leaves behind in one sublayer.
+int64_t TokenBytes(const ModelSpec& spec, const SublayerSpec& sublayer) {
+  const int64_t stream = StreamBytes(spec) * spec.width;
+  const int64_t branch = BranchBytes(spec) * spec.width;
+  int64_t bytes = stream;  // the new stream
+  bytes += branch;         // what the first product read
+  bytes += branch;         // f's result
+  if (sublayer.branch == Branch::kAttention) {
+    bytes += 3 * branch;  // q, k, v
+    bytes += 2 * branch;  // the heads' results, as they are and side by side
+    bytes += 4 * spec.heads;
+    if (spec.positions == Positions::kRotary) bytes += 2 * branch;  // q and k turned
+  } else {
+    bytes += 2 * BranchBytes(spec) * spec.ffn;  // before and after the activation
+  }
+  if (sublayer.norm_out) bytes += 2 * stream;
+  if (sublayer.norm_post) bytes += stream;
+  if (sublayer.combine == Combine::kOrthogonal) bytes += 3 * stream;
+  return bytes;
+}
+
+double Gib(int64_t bytes) { return static_cast<double>(bytes) / (1024.0 * 1024.0 * 1024.0); }
+
+// All but the weights grows with the micro-batch.
+std::string Cure(const MemoryEstimate& estimate, int64_t micro_batch, int64_t limit) {
+  const int64_t by_sequence = (estimate.activations + estimate.logits) / micro_batch;
+  const int64_t fits = (limit - estimate.weights) / by_sequence;
+  if (fits < 1) return "; no train.micro_batch makes it fit";
+  return absl::StrFormat("; train.micro_batch %d would fit", fits);
+}
+
+}  // namespace
+
+MemoryEstimate EstimateMemory(const ModelSpec& spec, int64_t micro_batch) {
+  constexpr int64_t kBuffers = 4;  // values, gradients, first and second moments
+  int64_t parameters = 0;
+  for (const ParameterShape& shape : ParameterShapes(spec)) parameters += shape.Count();
+  const int64_t stream = StreamBytes(spec);
+  const int64_t tokens = micro_batch * spec.seq_len;
+  MemoryEstimate estimate;
+  estimate.weights = parameters * stream * kBuffers;
+  if (spec.precision == Precision::kBf16) estimate.weights += parameters * BranchBytes(spec);
+  estimate.activations = 2 * tokens * spec.width * stream;  // embedding, final norm
+  for (const SublayerSpec& sublayer : spec.sublayers) {
+    estimate.activations += tokens * TokenBytes(spec, sublayer);
+  }
+  // Logits, log-softmax, and the gradients of both.
+  estimate.logits = 4 * tokens * spec.vocab * stream;
+  return estimate;
+}
+
+absl::Status CheckMemory(const ModelSpec& spec, int64_t micro_batch, int64_t limit) {
+  const MemoryEstimate estimate = EstimateMemory(spec, micro_batch);
+  if (estimate.Total() <= limit) return absl::OkStatus();
+  return absl::ResourceExhaustedError(absl::StrFormat(
+      "memory: this run needs about %.2f GiB (weights and optimiser %.2f, activations %.2f, "
+      "logits %.2f, with %d sequences of %d tokens at once), and there are %.2f GiB here%s",
+      Gib(estimate.Total()), Gib(estimate.weights), Gib(estimate.activations), Gib(estimate.logits),
+      micro_batch, spec.seq_len, Gib(limit), Cure(estimate, micro_batch, limit)));
+}
+
+}  // namespace normlab::model

@@ -1,0 +1,31 @@
+// How much memory a run will need, reckoned from its sizes before anything is allocated, so that a
+// run that cannot fit is refused with the numbers instead of being killed an hour later.
+#ifndef NORMLAB_MODEL_MEMORY_ESTIMATE_H_
+#define NORMLAB_MODEL_MEMORY_ESTIMATE_H_
+
+#include <cstdint>
+
+#include "absl/status/status.h"
+#include "model/model_spec.h"
+
+namespace normlab::model {
+
+// Bytes at the moment of a training step when most is alive: the loss has been computed and its
+// gradient has begun to flow, so that every activation is still kept.
+struct MemoryEstimate {
+  int64_t weights = 0;      // values, gradients, two moments, bf16 copies
+  int64_t activations = 0;  // what one micro-batch keeps for its backward pass
+  int64_t logits = 0;       // logits, their softmax and its gradient
+  int64_t Total() const { return weights + activations + logits; }
+};
+
+// `micro_batch` sequences at once.
+MemoryEstimate EstimateMemory(const ModelSpec& spec, int64_t micro_batch);
+
+// ResourceExhausted, with the parts, when the estimate is beyond `limit` bytes: it names the
+// largest train.micro_batch that would fit, if one does.
+absl::Status CheckMemory(const ModelSpec& spec, int64_t micro_batch, int64_t limit);
+
+}  // namespace normlab::model
+
+#endif  // NORMLAB_MODEL_MEMORY_ESTIMATE_H_

@@ -1,0 +1,122 @@
+// The memory that a run is expected to need, and how much there is.
+
+#include <gtest/gtest.h>
+
+#include "core/file.h"
+#include "core/outcome.h"
+#include "model/memory_estimate.h"
+#include "model/memory_limit.h"
+#include "tests/builders/status_matchers.h"
+#include "tests/model/tiny_run.h"
+#include "tests/model/trainer_process.h"
+
+namespace normlab::model {
+namespace {
+
+constexpr int64_t kMiB = 1 << 20;
+
+RunConfig SizedConfig(const std::string& placement, const char* precision, const char* batch) {
+  RunConfig config = TinyConfig(placement);
+  for (const auto& [key, text] : {std::pair{"model.layers", "4"},
+                                  {"model.width", "128"},
+                                  {"model.heads", "4"},
+                                  {"model.seq_len", "128"},
+                                  {"train.steps", "2"},
+                                  {"train.warmup", "1"},
+                                  {"train.precision", precision},
+                                  {"train.batch", batch}}) {
+    CHECK_OK(config.Parse(key, text));
+  }
+  return config;
+}
+
+int64_t MeasuredPeak(const RunConfig& config) {
+  const TempDir dir;
+  TrainerProcess trainer(EnvelopeFor(config, dir));
+  while (trainer.Next().has_value()) {
+  }
+  const ExitInfo exit = trainer.Wait();
+  EXPECT_EQ(exit.exit_code, 0) << trainer.Errors();
+  return exit.max_rss_bytes;
+}
+
+// What 60 more sequences add to the peak of a real trainer, against what they were expected to add:
+// within a quarter. (The difference, since the libraries themselves take some 200 MiB.)
+TEST(MemoryEstimate, IsWithinAQuarterOfTheMeasuredPeak) {
+  const struct {
+    const char *placement, *precision;
+  } cases[] = {{"pre", "fp32"}, {"peri", "fp32"}, {"geo", "fp64"}, {"post", "bf16"}};
+  for (const auto& c : cases) {
+    const RunConfig small = SizedConfig(c.placement, c.precision, "4");
+    const RunConfig large = SizedConfig(c.placement, c.precision, "64");
+    const auto expected = [](const RunConfig& config) {
+      return EstimateMemory(MakeModelSpec(config, 256), config.Int("train.batch")).Total();
+    };
+    const double measured = static_cast<double>(MeasuredPeak(large) - MeasuredPeak(small));
+    const double reckoned = static_cast<double>(expected(large) - expected(small));
+    EXPECT_NEAR(measured / reckoned, 1.0, 0.25)
+        << c.placement << " " << c.precision << ": measured " << measured / kMiB
+        << " MiB, reckoned " << reckoned / kMiB;
+  }
+}
+
+TEST(MemoryEstimate, CountsTheWeights) {
+  RunConfig config;
+  CHECK_OK(config.Parse("model.preset", "gpt2-124m"));
+  CHECK_OK(config.Parse("model.seq_len", "1024"));
+  // 124,373,760 parameters: value, gradient and two moments of four bytes each.
+  EXPECT_EQ(EstimateMemory(MakeModelSpec(config, 50304), 1).weights, int64_t{124373760} * 16);
+  CHECK_OK(config.Parse("train.precision", "bf16"));
+  EXPECT_EQ(EstimateMemory(MakeModelSpec(config, 50304), 1).weights, int64_t{124373760} * 18);
+}
+
+TEST(MemoryEstimate, RefusesWithTheNumbersAndACure) {
+  const ModelSpec spec = MakeModelSpec(SizedConfig("pre", "fp32", "64"), 256);
+  EXPECT_THAT(CheckMemory(spec, 64, EstimateMemory(spec, 64).Total()), IsOk());
+  EXPECT_THAT(CheckMemory(spec, 64, EstimateMemory(spec, 31).Total()),
+              IsStatusWith(absl::StatusCode::kResourceExhausted, "train.micro_batch 31 would fit"));
+  EXPECT_THAT(CheckMemory(spec, 64, kMiB), IsStatusWith(absl::StatusCode::kResourceExhausted,
+                                                        "no train.micro_batch makes it fit"));
+}
+
+// A model beyond any machine: refused before its weights are allocated, exit 11, one line.
+TEST(MemoryEstimate, ARunThatCannotFitEndsBeforeItStarts) {
+  const TempDir dir;
+  RunConfig config = TinyConfig("pre");
+  CHECK_OK(config.Parse("model.width", "65536"));
+  CHECK_OK(config.Parse("model.layers", "1024"));
+  TrainerProcess trainer(EnvelopeFor(config, dir));
+  const ExitInfo exit = trainer.Wait();
+  EXPECT_EQ(exit.exit_code, static_cast<int>(TrainerExit::kOutOfMemory));
+  EXPECT_NE(trainer.Errors().find("memory: this run needs about"), std::string::npos)
+      << trainer.Errors();
+  EXPECT_LT(exit.max_rss_bytes, 1024 * kMiB);
+}
+
+void Write(const TempDir& dir, const std::string& path, const std::string& text) {
+  const std::string file = dir.File(path);
+  CHECK_OK(MakeDirs(file.substr(0, file.find_last_of('/'))));
+  CHECK_OK(WriteFileDurably(file, text));
+}
+
+TEST(MemoryLimit, IsTheLowestOfMachineAndGroups) {
+  const TempDir dir;
+  Write(dir, "proc/meminfo", "MemTotal:       2048 kB\nMemFree:  1 kB\n");
+  EXPECT_EQ(MemoryLimitBytes(dir.path()), 2048 * 1024);
+  Write(dir, "proc/self/cgroup", "0::/a/b\n");
+  Write(dir, "sys/fs/cgroup/a/b/memory.max", "max\n");
+  EXPECT_EQ(MemoryLimitBytes(dir.path()), 2048 * 1024);
+  Write(dir, "sys/fs/cgroup/a/memory.max", "1000000\n");  // a group binds those inside it
+  EXPECT_EQ(MemoryLimitBytes(dir.path()), 1000000);
+  Write(dir, "proc/self/cgroup", "4:memory:/job\n2:cpu:/\n");
+  Write(dir, "sys/fs/cgroup/memory/job/memory.limit_in_bytes", "500000\n");
+  EXPECT_EQ(MemoryLimitBytes(dir.path()), 500000);
+}
+
+TEST(MemoryLimit, OfThisMachineIsANumber) {
+  EXPECT_GT(MemoryLimitBytes(), 64 * kMiB);
+  EXPECT_LT(MemoryLimitBytes(), int64_t{1} << 50);
+}
+
+}  // namespace
+}  // namespace normlab::model
