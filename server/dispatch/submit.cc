@@ -82,6 +82,12 @@ absl::StatusOr<nlohmann::json> Dispatcher::Impl::AnswerOf(const PreparedSweep& p
   const std::string nowhere =
       DemandWarning(demand, WorkersNow(now), scheduler_.options().trainer_math);
   if (!nowhere.empty() && !plan.created.empty()) warnings.push_back(nowhere);
+  const bool bf16 = std::any_of(plan.created.begin(), plan.created.end(), [&](size_t member) {
+    return expansion.members[member].config.Text("train.precision") == "bf16";
+  });
+  const std::string slow =
+      bf16 ? SlowBf16Warning(demand, WorkersNow(now), scheduler_.options().trainer_math) : "";
+  if (!slow.empty()) warnings.push_back(slow);
   nlohmann::json linked = nlohmann::json::array();
   for (const RunId run : plan.linked) linked.push_back(ToString(run));
   const auto linked_members = std::count_if(plan.members.begin(), plan.members.end(),

@@ -54,6 +54,11 @@ std::string WhyNowhere(const Demand& demand, const std::vector<WorkerFacts>& wor
 std::string DemandWarning(const Demand& demand, const std::vector<WorkerFacts>& workers,
                           int trainer_math);
 
+// For a sweep with runs in bf16 and no GPU: names a connected worker that could get them although
+// its processor has no instructions for bf16. Empty: there is none.
+std::string SlowBf16Warning(const Demand& demand, const std::vector<WorkerFacts>& workers,
+                            int trainer_math);
+
 // One sentence: why the run is where it is.
 std::string ExplainRun(const RunFacts& run, const std::vector<WorkerFacts>& workers,
                        int trainer_math);

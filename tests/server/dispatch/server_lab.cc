@@ -95,6 +95,7 @@ bool LabWorker::Call() {
   request.incarnation = Incarnation(Cat(name_, "-", starts_));
   request.versions.protocol = kProtocolVersion;
   request.versions.trainer_math = kTrainerMath;
+  request.versions.isa = isa_;
   request.resources = {"host", slots_, 8, int64_t{16} << 30, {}};
   request.store_id = "shared";
   for (const auto& [token, log] : logs_) {

@@ -59,6 +59,9 @@ class LabWorker {
  public:
   LabWorker(ServerLab& lab, std::string name, int slots = 1);
 
+  // What its next calls say hello with.
+  void set_isa(const std::string& isa) { isa_ = isa; }
+
   // Calls the server and starts what it is told to. False when the call failed.
   bool Call();
   // Trains each held attempt on by `steps`, with a checkpoint every 10 steps; ends those that are
@@ -86,6 +89,7 @@ class LabWorker {
 
   ServerLab& lab_;
   std::string name_;
+  std::string isa_ = "avx2";
   int slots_;
   int starts_ = 1;
   std::map<LeaseToken, Log> logs_;

@@ -25,6 +25,28 @@ TEST(Submit, ExpandsAndQueues) {
   EXPECT_EQ(lab.Text("SELECT cell FROM member_v WHERE run = 'r4'"), "s1/c2");
 }
 
+// bf16 on a processor without instructions for it: said at submission, with the figure.
+TEST(Submit, WarnsOfSlowBf16) {
+  ServerLab lab;
+  LabWorker worker(lab, "w1");
+  const auto warnings = [&](const std::string& precision) {
+    const std::string spec =
+        ServerLab::Spec({"pre"}, 1, "{data: {name: kjv}, train: {precision: " + precision + "}}");
+    return (*ParseJson(lab.Submit(spec, "", false, /*dry_run=*/true).json))["warnings"];
+  };
+  worker.set_isa("avx2");
+  worker.Call();
+  ASSERT_EQ(warnings("bf16").size(), 1u);
+  EXPECT_THAT(warnings("bf16")[0].get<std::string>(),
+              testing::AllOf(testing::HasSubstr("the processor of w1 (avx2) has neither"),
+                             testing::HasSubstr("0.8 against 103 GFLOP/s")));
+  EXPECT_TRUE(warnings("fp32").empty());
+  EXPECT_TRUE(warnings("auto").empty());
+  worker.set_isa("avx512+bf16");
+  worker.Call();
+  EXPECT_TRUE(warnings("bf16").empty());
+}
+
 TEST(Submit, TheSameKeyIsTheSameSweep) {
   ServerLab lab;
   const SubmitReply first = lab.Submit(ServerLab::Spec({"pre"}), "key");
