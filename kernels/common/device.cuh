@@ -22,12 +22,18 @@ namespace normlab::kernels {
 constexpr int kWarp = 32;
 constexpr unsigned kFullMask = 0xffffffffu;
 
+// Sixteen bytes, the widest access of a thread.
+struct alignas(16) Packet {
+  std::uint32_t word[4];
+};
+
 #if defined(NORMLAB_SIMT)
 
 template <class T>
 T LoadGlobal(const T* from) {
   return simt::Load(from);
 }
+inline Packet LoadOnce(const Packet* from) { return simt::Load(from); }
 template <class T>
 void StoreGlobal(T* to, const T& value) {
   simt::Store(to, value);
@@ -47,6 +53,11 @@ int Launch(void (*kernel)(Parameters...), std::int64_t blocks, int threads, void
 template <class T>
 __device__ __forceinline__ T LoadGlobal(const T* from) {
   return *from;
+}
+// For what nobody reads again soon: leaves the caches to others.
+__device__ __forceinline__ Packet LoadOnce(const Packet* from) {
+  const uint4 loaded = __ldcs(reinterpret_cast<const uint4*>(from));
+  return {{loaded.x, loaded.y, loaded.z, loaded.w}};
 }
 template <class T>
 __device__ __forceinline__ void StoreGlobal(T* to, const T& value) {

@@ -11,11 +11,6 @@
 
 namespace normlab::kernels {
 
-// Sixteen bytes, the widest access of a thread.
-struct alignas(16) Packet {
-  std::uint32_t word[4];
-};
-
 template <int kWidth, int kThreadsPerRow, int kColumnsPerGroup>
 struct RowLayout {
   static constexpr int kCols = kWidth;
@@ -70,7 +65,9 @@ __device__ __forceinline__ void Pack(const float* from, const Bf16*, Packet* pac
   }
 }
 
-template <class Layout, class Stored>
+// kOnce: nobody reads the row again soon. The output of a forward pass is not of that kind (the
+// next matrix product finds it in the L2 cache), the inputs of a backward pass are.
+template <bool kOnce = false, class Layout, class Stored>
 __device__ __forceinline__ void LoadRow(const Stored* row, int thread, RegisterRow<Layout>* out) {
   constexpr int kPackets = Layout::kGroup * static_cast<int>(sizeof(Stored)) / 16;
 #pragma unroll
@@ -80,7 +77,8 @@ __device__ __forceinline__ void LoadRow(const Stored* row, int thread, RegisterR
       const Stored* at = row + (slot * Layout::kThreads + thread) * Layout::kGroup;
 #pragma unroll
       for (int i = 0; i < kPackets; ++i) {
-        packets[i] = LoadGlobal(reinterpret_cast<const Packet*>(at) + i);
+        const Packet* packet = reinterpret_cast<const Packet*>(at) + i;
+        packets[i] = kOnce ? LoadOnce(packet) : LoadGlobal(packet);
       }
     }
     Unpack<Layout::kGroup>(packets, row, out->value[slot]);

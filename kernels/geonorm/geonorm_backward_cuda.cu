@@ -54,9 +54,9 @@ __global__ void __launch_bounds__(Layout::kBlock, 1)
   double dangle[3] = {0, 0, 0};
   for (std::int64_t at = own.group; at < args.x.rows; at += own.step) {
     RegisterRow<Layout> g, x, v;
-    LoadRow(DeviceRow<X>(args.g, at), own.thread, &g);
-    LoadRow(DeviceRow<X>(args.x, at), own.thread, &x);
-    LoadRow(DeviceRow<V>(args.v, at), own.thread, &v);
+    LoadRow<true>(DeviceRow<X>(args.g, at), own.thread, &g);
+    LoadRow<true>(DeviceRow<X>(args.x, at), own.thread, &x);
+    LoadRow<true>(DeviceRow<V>(args.v, at), own.thread, &v);
     const ScaledSums<float> sums = SavedSums(args.saved, at, &x, &v);
 
     float along[2] = {0, 0};

@@ -37,8 +37,8 @@ __global__ void __launch_bounds__(Layout::kBlock, 1)
   NormSums<Layout> sums{};
   for (std::int64_t at = own.group; at < args.x.rows; at += own.step) {
     RegisterRow<Layout> g, x;
-    LoadRow(DeviceRow<Y>(args.g, at), own.thread, &g);
-    LoadRow(DeviceRow<X>(args.x, at), own.thread, &x);
+    LoadRow<true>(DeviceRow<Y>(args.g, at), own.thread, &g);
+    LoadRow<true>(DeviceRow<X>(args.x, at), own.thread, &x);
     const Statistics row = SavedStatistics(options, args.saved, at, own.thread, &x);
     Normalize(row, own.thread, &x);
     ThroughNorm(centred, row, args.gain, own.thread, x, &g, kColumns ? &sums : nullptr);

@@ -26,12 +26,12 @@ __device__ __forceinline__ void Gather(const normlab_residual_form& form,
                                        int thread, RegisterRow<Layout>* upstream,
                                        NormSums<Layout>* sums) {
   RegisterRow<Layout> direct{};
-  if (args.dstream.data != nullptr) LoadRow(DeviceRow<X>(args.dstream, at), thread, &direct);
+  if (args.dstream.data != nullptr) LoadRow<true>(DeviceRow<X>(args.dstream, at), thread, &direct);
   *upstream = direct;
   if (form.next.present == 0 || args.dnext.data == nullptr) return;
   RegisterRow<Layout> unit;
-  LoadRow(DeviceRow<G>(args.dnext, at), thread, upstream);
-  LoadRow(DeviceRow<X>(args.stream, at), thread, &unit);
+  LoadRow<true>(DeviceRow<G>(args.dnext, at), thread, upstream);
+  LoadRow<true>(DeviceRow<X>(args.stream, at), thread, &unit);
   const normlab_norm_options& options = form.next.options;
   const Statistics row = SavedStatistics(options, form.next.saved, at, thread, &unit);
   Normalize(row, thread, &unit);
@@ -82,7 +82,7 @@ __global__ void __launch_bounds__(Layout::kBlock, 1)
     Statistics branch{0, 1};
     Gather<Layout, X, G>(form, args, at, own.thread, &upstream, &next);
     if (kBranch || kPost || factors_wanted) {
-      LoadRow(DeviceRow<G>(args.g, at), own.thread, &unit);
+      LoadRow<true>(DeviceRow<G>(args.g, at), own.thread, &unit);
       if (kBranch) {
         branch = SavedStatistics(form.branch.options, form.branch.saved, at, own.thread, &unit);
         Normalize(branch, own.thread, &unit);
@@ -90,7 +90,7 @@ __global__ void __launch_bounds__(Layout::kBlock, 1)
     }
     if (kPost) {
       RegisterRow<Layout> x, sum = unit;
-      LoadRow(DeviceRow<X>(args.x, at), own.thread, &x);
+      LoadRow<true>(DeviceRow<X>(args.x, at), own.thread, &x);
       Join(form, factor, own.thread, x, &sum);
       const normlab_norm_options& options = form.post.options;
       const Statistics row = SavedStatistics(options, form.post.saved, at, own.thread, &sum);

@@ -17,6 +17,7 @@ namespace {
 class OnCuda {
  public:
   explicit OnCuda(const at::Tensor& on) : guard_(on.device()), calls_(FindCudaCalls()) {
+    TORCH_CHECK(on.is_cuda(), "the kernels run on the CPU and on CUDA, not on ", on.device());
     TORCH_CHECK(calls_ != nullptr, "the tensors are on ", on.device(),
                 ", but this build of the kernels is for the CPU alone: it needs nvcc and a CUDA "
                 "LibTorch when it is configured");
@@ -76,8 +77,7 @@ std::optional<CudaMemory> CudaMemoryOf(int device) {
 void CallGeoNormForward(const at::Tensor& on, normlab_geonorm_options options,
                         const LearnedAngle& learned, normlab_geonorm_forward_args args,
                         const at::Tensor& zero_rows) {
-  TORCH_CHECK(!zero_rows.defined() || zero_rows.device() == on.device(), "zero_rows is on ",
-              zero_rows.device(), ", but x is on ", on.device());
+  CheckSameDevice("zero_rows", zero_rows, on);
   if (!on.is_cpu()) {
     const OnCuda cuda(on);
     const LearnedOnDevice numbers(learned, on);

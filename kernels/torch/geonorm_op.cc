@@ -32,6 +32,7 @@ struct GeoNormNode : torch::autograd::Function<GeoNormNode> {
                             const std::optional<at::Tensor>& scale,
                             const std::optional<at::Tensor>& bias, const GeoNormOptions& asked) {
     CheckSameSizes("x", x, "v", v);
+    CheckSameDevice("probes", asked.probes, x);
     const normlab_geonorm_options options = AsOptions(asked);
     at::Tensor y = at::empty_like(x);
     normlab_geonorm_forward_args args{AsMatrix("x", x), AsMatrix("v", v), AsMatrix("y", y),

@@ -46,6 +46,11 @@ void CheckSameSizes(const char* name, const at::Tensor& one, const char* other_n
               " is on ", other.device());
 }
 
+void CheckSameDevice(const char* name, const at::Tensor& tensor, const at::Tensor& stream) {
+  TORCH_CHECK(!tensor.defined() || tensor.device() == stream.device(), name, " is on ",
+              tensor.device(), ", but x is on ", stream.device());
+}
+
 at::ScalarType RealType(const at::Tensor& stream) {
   return stream.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
 }

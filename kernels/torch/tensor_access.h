@@ -18,6 +18,9 @@ normlab_matrix AsMatrix(const char* name, const at::Tensor& tensor);
 void CheckSameSizes(const char* name, const at::Tensor& one, const char* other_name,
                     const at::Tensor& other);
 
+// Throws c10::Error unless `tensor` is undefined or on the device of `stream`.
+void CheckSameDevice(const char* name, const at::Tensor& tensor, const at::Tensor& stream);
+
 // Type of statistics, gains and biases that goes with a stream.
 at::ScalarType RealType(const at::Tensor& stream);
 

@@ -3,7 +3,7 @@
 
 #include <cmath>
 #include <limits>
-#include <optional>
+#include <utility>
 
 #include "tests/kernels/backend.h"
 #include "tests/kernels/residual_cases.h"
@@ -309,6 +309,21 @@ TEST_P(ResidualTest, NoRowsAreNoWorkAndGradientsOfZero) {
     Run(form, in, out);
     EXPECT_EQ(out.db, 0);
     for (std::int64_t c = 0; c < cols; ++c) ASSERT_EQ(form.Gain(2, c), 0);
+  }
+}
+
+// On CUDA at most 4·528 row groups stride over the rows; more than 65,535 rows where the backend is
+// fast enough for them.
+TEST_P(ResidualTest, RowsBeyondTheGrid) {
+  const bool fast = backend_->MostElements() > 1000000;
+  const std::pair<std::int64_t, std::int64_t> shapes[] = {{2300, 128}, {fast ? 65537 : 600, 8}};
+  for (const auto& [rows, cols] : shapes) {
+    SCOPED_TRACE(testing::Message() << rows << "x" << cols);
+    const ResidualInputs in = MakeResidualInputs(kF32, rows, cols, 67);
+    const TestForm form(kFull, kF32, rows, cols);
+    Results out(in);
+    Run(form, in, out);
+    ExpectMatches(form, kF32, in, out);
   }
 }
 

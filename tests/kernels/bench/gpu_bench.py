@@ -130,6 +130,7 @@ def check(name, ours, eager, tensors):
 
 def bench_shape(rows, cols, dtype_name, peers, device, timer):
     dtype = TYPES[dtype_name]
+    torch.compiler.reset()  # past a few shapes of one function it would quietly run eagerly
     make = lambda: torch.randn(rows, cols, device=device).to(dtype)
     tensors = [make().requires_grad_(), make().requires_grad_(),
                torch.ones(cols, device=device, requires_grad=True)]
@@ -142,7 +143,7 @@ def bench_shape(rows, cols, dtype_name, peers, device, timer):
         if "eager" in peers:
             functions["eager"] = eager
         if "compiled" in peers:
-            functions["compiled"] = torch.compile(eager)
+            functions["compiled"] = torch.compile(eager, dynamic=False)
         for passes, count in (("fwd", read_forward), ("fwd+bwd", read_forward + read_backward)):
             calls = {peer: forward_only(f, tensors) if passes == "fwd"
                      else both_passes(f, tensors, gradients) for peer, f in functions.items()}
