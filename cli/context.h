@@ -25,6 +25,7 @@ struct Context {
   Clock* clock = nullptr;
   RandomSource* random = nullptr;
   bool out_is_terminal = false;
+  bool err_is_terminal = false;
   std::string program;  // absolute path of this binary; its siblings are found beside it
 
   // Options of the verb that runs.

@@ -5,53 +5,24 @@
 #include <vector>
 
 #include "CLI/CLI.hpp"
-#include "absl/strings/str_format.h"
+#include "cli/data.h"
 #include "cli/verbs.h"
 #include "core/data_folder.h"
 #include "core/dataset.h"
-#include "core/dataset_prepare.h"
 #include "core/file.h"
 #include "core/status.h"
 #include "nlohmann/json.hpp"
 
 namespace normlab::cli {
-namespace {
 
 using nlohmann::json;
 
-absl::StatusOr<DataFolder> Folder(const Context& context) {
+absl::StatusOr<DataFolder> FolderOf(const Context& context) {
   ASSIGN_OR_RETURN(std::string dir, DataFolderPath(context.data, ProcessEnv()));
   return DataFolder(std::move(dir));
 }
 
-// Redraws one line on a terminal; silent elsewhere.
-class ProgressLine {
- public:
-  explicit ProgressLine(Context& context)
-      : context_(context), start_(context.clock->MonotonicNow()) {}
-  ~ProgressLine() {
-    if (drawn_) *context_.err << "\r\x1b[K";
-  }
-
-  void Draw(const PrepareProgress& progress) {
-    if (!context_.out_is_terminal || progress.bytes_total == 0) return;
-    const double seconds = absl::ToDoubleSeconds(context_.clock->MonotonicNow() - start_);
-    const double mib = static_cast<double>(progress.bytes_done) / (1 << 20);
-    *context_.err << absl::StrFormat("\r\x1b[K%3.0f %%  %.0f MiB  %.0f MiB/s",
-                                     100.0 * static_cast<double>(progress.bytes_done) /
-                                         static_cast<double>(progress.bytes_total),
-                                     mib, seconds > 0 ? mib / seconds : 0.0);
-    context_.err->flush();
-    drawn_ = true;
-  }
-
- private:
-  Context& context_;
-  absl::Time start_;
-  bool drawn_ = false;
-};
-
-void PrintMetas(Context& context, json rows) {
+void PrintDatasets(Context& context, json rows) {
   const json document = {{"schema", "normlab.data.v1"}, {"datasets", rows}};
   Print(context, document, rows,
         {{"name", "data set"},
@@ -63,25 +34,7 @@ void PrintMetas(Context& context, json rows) {
         "name");
 }
 
-void RunPrepare(Context& context, PrepareOptions options) {
-  absl::StatusOr<DataFolder> folder = Folder(context);
-  if (!folder.ok()) return Fail(context, folder.status());
-  options.datasets_dir = folder->Datasets();
-  if (absl::Status status = MakeDirs(options.datasets_dir); !status.ok()) {
-    return Fail(context, status);
-  }
-  absl::StatusOr<DatasetMeta> meta = absl::UnknownError("");
-  {
-    ProgressLine progress(context);
-    options.progress = [&progress](const PrepareProgress& now) { progress.Draw(now); };
-    meta = PrepareDataset(options);
-  }
-  if (!meta.ok()) {
-    return Fail(context, meta.status(),
-                absl::IsAlreadyExists(meta.status()) ? "--replace makes it anew" : "");
-  }
-  PrintMetas(context, json::array({ToJson(*meta)}));
-}
+namespace {
 
 absl::StatusOr<std::vector<std::string>> DatasetNames(const DataFolder& folder) {
   if (!IsDir(folder.Datasets())) return std::vector<std::string>();
@@ -91,7 +44,7 @@ absl::StatusOr<std::vector<std::string>> DatasetNames(const DataFolder& folder) 
 }
 
 void RunDataLs(Context& context) {
-  absl::StatusOr<DataFolder> folder = Folder(context);
+  absl::StatusOr<DataFolder> folder = FolderOf(context);
   if (!folder.ok()) return Fail(context, folder.status());
   absl::StatusOr<std::vector<std::string>> names = DatasetNames(*folder);
   if (!names.ok()) return Fail(context, names.status());
@@ -109,11 +62,11 @@ void RunDataLs(Context& context) {
     *context.err << "No data sets yet. Make one with: normlab data prepare NAME FILE\n";
     return;
   }
-  PrintMetas(context, std::move(rows));
+  PrintDatasets(context, std::move(rows));
 }
 
 void RunCheck(Context& context, std::vector<std::string> names) {
-  absl::StatusOr<DataFolder> folder = Folder(context);
+  absl::StatusOr<DataFolder> folder = FolderOf(context);
   if (!folder.ok()) return Fail(context, folder.status());
   if (names.empty()) {
     absl::StatusOr<std::vector<std::string>> all = DatasetNames(*folder);
@@ -134,33 +87,13 @@ void RunCheck(Context& context, std::vector<std::string> names) {
   context.exit_code = ExitCodeOf(first_failure);
 }
 
-void AddPrepare(CLI::App* data, Context& context) {
-  CLI::App* verb =
-      AddSubcommand(*data, "prepare", "Make a data set of text or token files",
-                    {"normlab data prepare kjv bible.txt",
-                     "normlab data prepare owt train.bin --val val.bin --vocab 50257"});
-  AddServerOptions(verb, context);
-  AddOutputOptions(verb, context);
-  auto options = std::make_shared<PrepareOptions>();
-  verb->add_option("NAME", options->name, "name of the data set, as data.name says it")->required();
-  verb->add_option("FILE", options->files,
-                   "text (taken as bytes), or token files *.bin as of nanoGPT or llm.c")
-      ->required();
-  verb->add_option("--val", options->val_files,
-                   "files for validation (default: the last 5 % of FILE)");
-  verb->add_option("--vocab", options->vocab, "size of the vocabulary of token files")
-      ->type_name("N");
-  verb->add_flag("--replace", options->replace, "replace a data set of this name");
-  verb->callback([&context, options] { RunPrepare(context, *options); });
-}
-
 }  // namespace
 
 void AddData(CLI::App& app, Context& context) {
-  CLI::App* data = AddSubcommand(app, "data", "Prepare, list and check data sets",
+  CLI::App* data = AddSubcommand(app, "data", "Prepare, list, check and decode data sets",
                                  {"normlab data prepare kjv bible.txt", "normlab data ls"});
   data->require_subcommand(1);
-  AddPrepare(data, context);
+  AddDataPrepare(data, context);
   CLI::App* ls = AddSubcommand(*data, "ls", "List the data sets", {"normlab data ls --json"});
   AddServerOptions(ls, context);
   AddOutputOptions(ls, context);
@@ -172,6 +105,7 @@ void AddData(CLI::App& app, Context& context) {
   auto names = std::make_shared<std::vector<std::string>>();
   check->add_option("NAME", *names, "data sets (default: all)");
   check->callback([&context, names] { RunCheck(context, *names); });
+  AddDataDecode(data, context);
 }
 
 }  // namespace normlab::cli

@@ -95,6 +95,7 @@ int main(int argc, char** argv) {
   context.clock = &normlab::SystemClock();
   context.random = &normlab::OsRandom();
   context.out_is_terminal = isatty(STDOUT_FILENO) == 1;
+  context.err_is_terminal = isatty(STDERR_FILENO) == 1;
   context.program = normlab::cli::ProgramPath();
   return normlab::cli::Run(context, argc, argv);
 }

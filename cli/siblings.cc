@@ -12,4 +12,8 @@ std::string TrainerPath(const std::string& program) {
   return std::filesystem::path(program).replace_filename("normlab-trainer").string();
 }
 
+std::string TokenizerPath(const std::string& program) {
+  return std::filesystem::path(program).replace_filename("normlab-tokenizer").string();
+}
+
 }  // namespace normlab::cli

@@ -54,6 +54,15 @@ else()
     message(FATAL_ERROR "gRPC or Protocol Buffers is missing, and normlab needs both. ${normlab_cure} "
                         "To build only the trainer, which needs neither: -DNORMLAB_TRAINER_ONLY=ON.")
   endif()
+  # SentencePiece brings no config file of CMake's.
+  find_library(NORMLAB_SENTENCEPIECE sentencepiece)
+  find_library(NORMLAB_SENTENCEPIECE_TRAIN sentencepiece_train)
+  if(NOT NORMLAB_SENTENCEPIECE OR NOT NORMLAB_SENTENCEPIECE_TRAIN)
+    message(FATAL_ERROR "SentencePiece is missing. ${normlab_cure}")
+  endif()
+  add_library(normlab_sentencepiece INTERFACE)
+  target_link_libraries(normlab_sentencepiece INTERFACE
+    "${NORMLAB_SENTENCEPIECE_TRAIN}" "${NORMLAB_SENTENCEPIECE}")
   # Older yaml-cpp exports the plain name; one name for all.
   if(NOT TARGET yaml-cpp::yaml-cpp)
     add_library(yaml-cpp::yaml-cpp INTERFACE IMPORTED)

@@ -3,10 +3,6 @@
 #include <fcntl.h>
 
 #include <algorithm>
-#include <bit>
-#include <cmath>
-#include <cstring>
-#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "core/json.h"
@@ -14,6 +10,7 @@
 #include "core/sha256.h"
 #include "core/status.h"
 #include "core/strings.h"
+#include "core/token_header.h"
 
 namespace normlab {
 
@@ -40,25 +37,41 @@ absl::StatusOr<DatasetMeta> MetaFromJson(std::string_view text) {
 
 std::string BaseName(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
-absl::Status CheckVocab(const DatasetMeta& meta) {
-  if (meta.vocab >= 1 && meta.vocab <= kMaxVocab) return absl::OkStatus();
-  return DataLoss("meta.json: a vocabulary of ", meta.vocab, "; should be from 1 to ", kMaxVocab);
-}
-
-absl::Status CheckSplit(const std::string& dir, const char* name, int64_t tokens, int64_t seq_len) {
-  ASSIGN_OR_RETURN(const TokenFile file, TokenFile::Open(JoinPath(dir, name)));
-  if (file.tokens() != tokens) {
-    return DataLoss(name, " has ", file.tokens(), " tokens, but meta.json says ", tokens);
-  }
+// What is asked of either file, by meta.json.
+absl::Status CheckLength(const char* name, int64_t tokens, int64_t seq_len) {
   if (tokens >= seq_len + 1) return absl::OkStatus();
   return InvalidArgument(name, " has ", tokens, " tokens, too few for one sequence of ", seq_len,
                          " and its next token");
 }
 
+absl::Status CheckWhole(const std::string& dir, const char* name, int64_t tokens) {
+  ASSIGN_OR_RETURN(const TokenFile file, TokenFile::Open(JoinPath(dir, name)));
+  if (file.tokens() == tokens) return absl::OkStatus();
+  return DataLoss(name, " has ", file.tokens(), " tokens, but meta.json says ", tokens);
+}
+
+absl::Status CheckSha256(const std::string& dir, const char* name, const std::string& sha256) {
+  ASSIGN_OR_RETURN(const std::string found, Sha256File(JoinPath(dir, name)));
+  if (found == sha256) return absl::OkStatus();
+  return DataLoss(name, ": its content has changed since it was prepared (SHA-256 ",
+                  found.substr(0, 12), "…, expected was ", sha256.substr(0, 12), "…)");
+}
+
+// The model that decodes the tokens, by the digest that tokenizer.json keeps.
+absl::Status CheckTokenizer(const std::string& dir, const DatasetMeta& meta) {
+  if (meta.tokenizer != kSentencePieceTokenizer) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const std::string text, ReadFile(JoinPath(dir, "tokenizer.json")));
+  const auto sha256 = [&]() -> absl::StatusOr<std::string> {
+    ASSIGN_OR_RETURN(const json document, ParseJson(text));
+    return JsonText(document, "model_sha256");
+  }();
+  if (!sha256.ok()) return AddContext(sha256.status(), "tokenizer.json");
+  return CheckSha256(dir, kTokenizerModelFile, *sha256);
+}
+
 absl::Status CheckTokens(const std::string& dir, const char* name, int64_t vocab,
                          const std::string& sha256) {
-  const std::string path = JoinPath(dir, name);
-  ASSIGN_OR_RETURN(const TokenFile file, TokenFile::Open(path));
+  ASSIGN_OR_RETURN(const TokenFile file, TokenFile::Open(JoinPath(dir, name)));
   for (int64_t first = 0; first < file.tokens(); first += kReadTokens) {
     const int64_t count = std::min(kReadTokens, file.tokens() - first);
     ASSIGN_OR_RETURN(const std::vector<uint16_t> tokens, file.Read(first, count));
@@ -69,10 +82,7 @@ absl::Status CheckTokens(const std::string& dir, const char* name, int64_t vocab
                       " is beyond the vocabulary of ", vocab);
     }
   }
-  ASSIGN_OR_RETURN(const std::string found, Sha256File(path));
-  if (found == sha256) return absl::OkStatus();
-  return DataLoss(name, ": its content has changed since it was prepared (SHA-256 ",
-                  found.substr(0, 12), "…, meta.json says ", sha256.substr(0, 12), "…)");
+  return CheckSha256(dir, name, sha256);
 }
 
 }  // namespace
@@ -105,19 +115,6 @@ absl::StatusOr<DatasetMeta> ReadDatasetMeta(const std::string& dir) {
   return meta;
 }
 
-absl::StatusOr<std::string> TokenFileHeader(int64_t tokens) {
-  if (tokens < 0 || tokens > std::numeric_limits<int32_t>::max()) {
-    return InvalidArgument(tokens,
-                           " tokens are more than a token file's header can say (2^31 − 1)");
-  }
-  std::string header;
-  for (int64_t value : {int64_t{kTokenFileMagic}, int64_t{kTokenFileVersion}, tokens}) {
-    PutLittleEndian(header, static_cast<uint32_t>(value));
-  }
-  header.resize(kTokenFileHeaderBytes, '\0');
-  return header;
-}
-
 TokenFile::TokenFile(std::string path, Fd fd, int64_t tokens)
     : path_(std::move(path)), fd_(std::move(fd)), tokens_(tokens) {}
 
@@ -125,28 +122,10 @@ absl::StatusOr<TokenFile> TokenFile::Open(const std::string& path) {
   const std::string name = BaseName(path);
   ASSIGN_OR_RETURN(Fd fd, OpenFd(path, O_RDONLY));
   ASSIGN_OR_RETURN(const std::string header, ReadAt(fd.get(), 0, kTokenFileHeaderBytes));
-  if (static_cast<int64_t>(header.size()) < kTokenFileHeaderBytes) {
-    return DataLoss(name, ": too short for a token file's header (", header.size(), " bytes)");
-  }
-  const auto field = [&header](size_t i) {
-    return static_cast<int32_t>(GetLittleEndian<uint32_t>(header.data() + 4 * i));
-  };
-  if (field(0) != kTokenFileMagic) {
-    return DataLoss(name, ": not a token file (magic ", field(0), "; should be ", kTokenFileMagic,
-                    ")");
-  }
-  if (field(1) != kTokenFileVersion) {
-    return DataLoss(name, ": a token file of version ", field(1), "; should be ",
-                    kTokenFileVersion);
-  }
-  const int64_t tokens = field(2);
   ASSIGN_OR_RETURN(const uint64_t size, FileSize(path));
-  const int64_t expected = kTokenFileHeaderBytes + 2 * tokens;
-  if (tokens < 0 || static_cast<int64_t>(size) != expected) {
-    return DataLoss(name, ": its header says ", tokens, " tokens (", expected,
-                    " bytes), but the file has ", size, " bytes");
-  }
-  return TokenFile(path, std::move(fd), tokens);
+  const auto tokens = TokenCount(header, static_cast<int64_t>(size));
+  if (!tokens.ok()) return DataLoss(name, ": ", tokens.status().message());
+  return TokenFile(path, std::move(fd), *tokens);
 }
 
 absl::Status TokenFile::Read(int64_t first, int64_t count, uint16_t* out) const {
@@ -170,21 +149,37 @@ absl::StatusOr<std::vector<uint16_t>> TokenFile::Read(int64_t first, int64_t cou
   return tokens;
 }
 
-absl::Status CheckForTraining(const std::string& dir, const DatasetMeta& meta, int64_t seq_len) {
-  const absl::Status status = [&] {
-    RETURN_IF_ERROR(CheckVocab(meta));
-    RETURN_IF_ERROR(CheckSplit(dir, "train.bin", meta.train_tokens, seq_len));
-    return CheckSplit(dir, "val.bin", meta.val_tokens, seq_len);
+absl::Status CheckFits(const DatasetMeta& meta, int64_t seq_len, int64_t model_vocab) {
+  const absl::Status status = [&]() -> absl::Status {
+    if (meta.vocab < 1 || meta.vocab > kMaxVocab) {
+      return DataLoss("meta.json: a vocabulary of ", meta.vocab, "; should be from 1 to ",
+                      kMaxVocab);
+    }
+    if (meta.vocab > model_vocab) {
+      return InvalidArgument("its vocabulary of ", meta.vocab, " is larger than model.vocab, ",
+                             model_vocab);
+    }
+    RETURN_IF_ERROR(CheckLength("train.bin", meta.train_tokens, seq_len));
+    return CheckLength("val.bin", meta.val_tokens, seq_len);
   }();
+  return AddContext(status, Cat("data set ", meta.name));
+}
+
+absl::Status CheckForTraining(const std::string& dir, const DatasetMeta& meta, int64_t seq_len,
+                              int64_t model_vocab) {
+  RETURN_IF_ERROR(CheckFits(meta, seq_len, model_vocab));
+  absl::Status status = CheckWhole(dir, "train.bin", meta.train_tokens);
+  if (status.ok()) status = CheckWhole(dir, "val.bin", meta.val_tokens);
   return AddContext(status, Cat("data set ", meta.name));
 }
 
 absl::Status CheckDataset(const std::string& dir) {
   ASSIGN_OR_RETURN(const DatasetMeta meta, ReadDatasetMeta(dir));
-  const absl::Status status = [&] {
-    RETURN_IF_ERROR(CheckForTraining(dir, meta, 1));
+  const absl::Status status = [&]() -> absl::Status {
+    RETURN_IF_ERROR(CheckForTraining(dir, meta, /*seq_len=*/1, kMaxVocab));
     RETURN_IF_ERROR(CheckTokens(dir, "train.bin", meta.vocab, meta.train_sha256));
     RETURN_IF_ERROR(CheckTokens(dir, "val.bin", meta.vocab, meta.val_sha256));
+    RETURN_IF_ERROR(CheckTokenizer(dir, meta));
     if (meta.sha256 == DatasetSha256(meta.train_sha256, meta.val_sha256)) return absl::OkStatus();
     return DataLoss("meta.json: sha256 does not follow from train_sha256 and val_sha256");
   }();

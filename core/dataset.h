@@ -10,23 +10,24 @@
 #include "absl/status/statusor.h"
 #include "core/file.h"
 
-// A prepared data set: DIR/{train.bin,val.bin,tokenizer.json,meta.json}. A token file is what llm.c
-// calls one: 256 little-endian int32 (magic 20240520, version 1, number of tokens, zeros), then the
-// tokens as little-endian uint16.
+// A prepared data set: DIR/{train.bin,val.bin,tokenizer.json,meta.json}, and tokenizer.model where
+// the tokens are SentencePiece's. A token file is a header (token_header.h) and the tokens as
+// little-endian uint16.
 
 namespace normlab {
 
-inline constexpr int32_t kTokenFileMagic = 20240520;
-inline constexpr int32_t kTokenFileVersion = 1;
-inline constexpr int64_t kTokenFileHeaderBytes = 1024;
 inline constexpr int64_t kMaxVocab = 65536;
+inline constexpr char kTokenizerModelFile[] = "tokenizer.model";
+inline constexpr char kBytesTokenizer[] = "bytes";
+inline constexpr char kSentencePieceTokenizer[] = "sentencepiece";
+inline constexpr char kUnknownTokenizer[] = "unknown";  // token files that somebody else made
 
 struct DatasetMeta {
   std::string name;
   int64_t vocab = 0;
   int64_t train_tokens = 0;
   int64_t val_tokens = 0;
-  std::string tokenizer;  // "bytes", or "unknown" for token files
+  std::string tokenizer;  // one of the names above
   // Identity of the data set: Sha256Hex of the text
   //   "normlab.dataset.v1\ntrain <sha256 of train.bin>\nval <sha256 of val.bin>\n".
   std::string sha256;
@@ -41,14 +42,11 @@ std::string DatasetSha256(const std::string& train_sha256, const std::string& va
 nlohmann::json ToJson(const DatasetMeta& meta);
 absl::StatusOr<DatasetMeta> ReadDatasetMeta(const std::string& dir);
 
-// The header of `tokens` tokens. InvalidArgument for more than its int32 can say.
-absl::StatusOr<std::string> TokenFileHeader(int64_t tokens);
-
 // Random access to a token file. Const access is thread-safe (pread).
 class TokenFile {
  public:
   // Checks the header and that the file is as long as it says. DataLoss in one line: "train.bin:
-  // its header says 100 tokens (1224 bytes), but the file has 900 bytes".
+  // its header says 100 tokens, but the 1210 bytes of the file hold 93".
   static absl::StatusOr<TokenFile> Open(const std::string& path);
 
   int64_t tokens() const { return tokens_; }
@@ -64,12 +62,17 @@ class TokenFile {
   int64_t tokens_;
 };
 
-// What a run asks before it trains, one clear line each: both files whole, vocabulary within
-// 65,536, at least one sequence of seq_len + 1 tokens in either. Cheap: reads headers only.
-absl::Status CheckForTraining(const std::string& dir, const DatasetMeta& meta, int64_t seq_len);
+// What a run asks of a data set, by meta.json alone: a vocabulary within 65,536 and within the
+// model's `model_vocab` rows, at least one sequence of seq_len + 1 tokens in either file.
+// InvalidArgument or DataLoss in one line.
+absl::Status CheckFits(const DatasetMeta& meta, int64_t seq_len, int64_t model_vocab);
 
-// `data check`: everything against meta.json: counts, checksums, every token below the vocabulary.
-// Reads all of it. DataLoss names the file and what is wrong.
+// What a run asks before it trains: CheckFits, and both files whole. Cheap: reads headers only.
+absl::Status CheckForTraining(const std::string& dir, const DatasetMeta& meta, int64_t seq_len,
+                              int64_t model_vocab);
+
+// `data check`: everything against meta.json: counts, checksums (the tokenizer's model included),
+// every token below the vocabulary. Reads all of it. DataLoss names the file and what is wrong.
 absl::Status CheckDataset(const std::string& dir);
 
 }  // namespace normlab

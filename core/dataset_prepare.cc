@@ -1,13 +1,17 @@
 #include "core/dataset_prepare.h"
 
+#include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <nlohmann/json.hpp>
+#include <span>
 
 #include "core/json.h"
 #include "core/status.h"
 #include "core/strings.h"
+#include "core/text_encoder.h"
 #include "core/token_file_writer.h"
 #include "core/token_input.h"
 
@@ -100,8 +104,6 @@ struct Inputs {
   std::vector<TokenInput> train;  // and validation as well, when `val` is empty
   std::vector<TokenInput> val;
   bool text = false;
-  int64_t train_tokens = 0;
-  int64_t val_tokens = 0;
   int64_t bytes = 0;
 };
 
@@ -124,34 +126,39 @@ absl::StatusOr<Inputs> OpenInputs(const PrepareOptions& options) {
   ASSIGN_OR_RETURN(inputs.train, OpenAll(options.files));
   ASSIGN_OR_RETURN(inputs.val, OpenAll(options.val_files));
   RETURN_IF_ERROR(CheckKinds(inputs));
-  if (inputs.text && options.vocab != 0 && options.vocab != kByteVocab) {
+  if (!inputs.text && options.encoder != nullptr) {
+    return InvalidArgument(options.files.front(), ": token files need no tokenizer");
+  }
+  if (inputs.text && options.encoder == nullptr && options.vocab != 0 &&
+      options.vocab != kByteVocab) {
     return InvalidArgument("text is taken as bytes, whose vocabulary is ", kByteVocab, ", not ",
                            options.vocab);
-  }
-  const int64_t total = TokensOf(inputs.train);
-  inputs.val_tokens = inputs.val.empty() ? total / kValShareInverse : TokensOf(inputs.val);
-  inputs.train_tokens = inputs.val.empty() ? total - inputs.val_tokens : total;
-  if (inputs.val_tokens == 0) {
-    return InvalidArgument(options.files.front(), ": ", total,
-                           " tokens are too few to keep 5 % of them for validation");
   }
   return inputs;
 }
 
-absl::StatusOr<DatasetMeta> WriteSplits(const PrepareOptions& options, Inputs& inputs,
-                                        const std::string& dir) {
-  ASSIGN_OR_RETURN(auto train,
-                   TokenFileWriter::Create(JoinPath(dir, "train.bin"), inputs.train_tokens));
-  ASSIGN_OR_RETURN(auto val, TokenFileWriter::Create(JoinPath(dir, "val.bin"), inputs.val_tokens));
-  Copier copier(options, inputs.bytes);
-  RETURN_IF_ERROR(copier.Copy(inputs.train, {&train, &val}));
-  RETURN_IF_ERROR(copier.Copy(inputs.val, {&val}));
+absl::Status TooShort(const PrepareOptions& options, int64_t size, const char* unit) {
+  return InvalidArgument(options.files.front(), ": ", size, " ", unit,
+                         " are too few to keep 5 % of them for validation");
+}
+
+// The shortest sequence is one token and the next one.
+absl::Status CheckLengths(int64_t train_tokens, int64_t val_tokens) {
+  for (const auto& [what, tokens] :
+       {std::pair{"training", train_tokens}, {"validation", val_tokens}}) {
+    if (tokens >= 2) continue;
+    return InvalidArgument("tokens for ", what, ": ", tokens, "; should be at least 2");
+  }
+  return absl::OkStatus();
+}
+
+// meta.json of what was written.
+absl::StatusOr<DatasetMeta> FinishSplits(const PrepareOptions& options, TokenFileWriter& train,
+                                         TokenFileWriter& val) {
   DatasetMeta meta;
   meta.name = options.name;
-  meta.tokenizer = inputs.text ? "bytes" : "unknown";
-  meta.vocab = inputs.text ? kByteVocab : std::max(options.vocab, copier.largest_token() + 1);
-  meta.train_tokens = inputs.train_tokens;
-  meta.val_tokens = inputs.val_tokens;
+  meta.train_tokens = train.tokens();
+  meta.val_tokens = val.tokens();
   ASSIGN_OR_RETURN(meta.train_sha256, train.Finish());
   ASSIGN_OR_RETURN(meta.val_sha256, val.Finish());
   meta.sha256 = DatasetSha256(meta.train_sha256, meta.val_sha256);
@@ -159,14 +166,95 @@ absl::StatusOr<DatasetMeta> WriteSplits(const PrepareOptions& options, Inputs& i
   return meta;
 }
 
+// Bytes of text, or tokens as they are.
+absl::StatusOr<DatasetMeta> CopySplits(const PrepareOptions& options, Inputs& inputs,
+                                       const std::string& dir) {
+  const int64_t total = TokensOf(inputs.train);
+  const int64_t val_tokens = inputs.val.empty() ? total / kValShareInverse : TokensOf(inputs.val);
+  const int64_t train_tokens = inputs.val.empty() ? total - val_tokens : total;
+  if (val_tokens == 0) return TooShort(options, total, "tokens");
+  RETURN_IF_ERROR(CheckLengths(train_tokens, val_tokens));
+  ASSIGN_OR_RETURN(auto train, TokenFileWriter::Create(JoinPath(dir, "train.bin"), train_tokens));
+  ASSIGN_OR_RETURN(auto val, TokenFileWriter::Create(JoinPath(dir, "val.bin"), val_tokens));
+  Copier copier(options, inputs.bytes);
+  RETURN_IF_ERROR(copier.Copy(inputs.train, {&train, &val}));
+  RETURN_IF_ERROR(copier.Copy(inputs.val, {&val}));
+  ASSIGN_OR_RETURN(DatasetMeta meta, FinishSplits(options, train, val));
+  meta.tokenizer = inputs.text ? kBytesTokenizer : kUnknownTokenizer;
+  meta.vocab = inputs.text ? kByteVocab : std::max(options.vocab, copier.largest_token() + 1);
+  return meta;
+}
+
+std::vector<TextSpan> Whole(const std::vector<TokenInput>& texts) {
+  std::vector<TextSpan> spans;
+  for (const TokenInput& text : texts) spans.push_back({text.path(), 0, text.tokens()});
+  return spans;
+}
+
+// Text through the encoder.
+absl::StatusOr<DatasetMeta> EncodeSplits(const PrepareOptions& options, const Inputs& inputs,
+                                         const std::string& dir) {
+  TextSplit split{Whole(inputs.train), Whole(inputs.val)};
+  if (split.val.empty()) {
+    ASSIGN_OR_RETURN(split, SplitText(Whole(inputs.train)));
+  }
+  if (split.train.empty() || split.val.empty()) return TooShort(options, inputs.bytes, "bytes");
+  RETURN_IF_ERROR(options.encoder->Prepare(split.train));
+  PrepareProgress progress{0, inputs.bytes};
+  const auto encode = [&](const std::vector<TextSpan>& spans,
+                          const char* name) -> absl::StatusOr<TokenFileWriter> {
+    ASSIGN_OR_RETURN(auto writer, TokenFileWriter::Create(JoinPath(dir, name), 0));
+    RETURN_IF_ERROR(options.encoder->Encode(
+        spans, [&](std::span<const uint16_t> tokens, int64_t text_bytes) -> absl::Status {
+          progress.bytes_done += text_bytes;
+          if (options.progress) options.progress(progress);
+          return writer.Append(tokens.data(), static_cast<int64_t>(tokens.size()));
+        }));
+    return writer;
+  };
+  ASSIGN_OR_RETURN(auto train, encode(split.train, "train.bin"));
+  ASSIGN_OR_RETURN(auto val, encode(split.val, "val.bin"));
+  RETURN_IF_ERROR(CheckLengths(train.tokens(), val.tokens()));
+  ASSIGN_OR_RETURN(DatasetMeta meta, FinishSplits(options, train, val));
+  meta.tokenizer = kSentencePieceTokenizer;
+  meta.vocab = options.encoder->vocab();
+  return meta;
+}
+
 absl::StatusOr<DatasetMeta> Build(const PrepareOptions& options, Inputs& inputs,
                                   const std::string& dir) {
   RETURN_IF_ERROR(MakeDirs(dir));
-  ASSIGN_OR_RETURN(const DatasetMeta meta, WriteSplits(options, inputs, dir));
-  const nlohmann::json tokenizer = {{"kind", meta.tokenizer}, {"vocab", meta.vocab}};
+  DatasetMeta meta;
+  nlohmann::json tokenizer;
+  if (options.encoder != nullptr) {
+    ASSIGN_OR_RETURN(meta, EncodeSplits(options, inputs, dir));
+    ASSIGN_OR_RETURN(tokenizer, options.encoder->Keep(dir));
+  } else {
+    ASSIGN_OR_RETURN(meta, CopySplits(options, inputs, dir));
+  }
+  tokenizer["kind"] = meta.tokenizer;
+  tokenizer["vocab"] = meta.vocab;
   RETURN_IF_ERROR(WriteFileDurably(JoinPath(dir, "tokenizer.json"), tokenizer.dump(2) + "\n"));
   RETURN_IF_ERROR(WriteFileDurably(JoinPath(dir, "meta.json"), ToJson(meta).dump(2) + "\n"));
   return meta;
+}
+
+std::string TemporaryPrefix(const PrepareOptions& options) {
+  // A dot first: `data ls` and a crash leave it out of sight.
+  return Cat(".", options.name, ".tmp");
+}
+
+// Removes what processes that are gone left behind half done.
+absl::Status RemoveLeftovers(const PrepareOptions& options) {
+  ASSIGN_OR_RETURN(const std::vector<std::string> names, ListDir(options.datasets_dir));
+  const std::string prefix = TemporaryPrefix(options);
+  for (const std::string& name : names) {
+    int64_t pid = 0;
+    if (!name.starts_with(prefix) || !ParseInt64(name.substr(prefix.size()), pid)) continue;
+    if (kill(static_cast<pid_t>(pid), 0) == 0 || errno != ESRCH) continue;
+    RETURN_IF_ERROR(RemoveAll(JoinPath(options.datasets_dir, name)));
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -182,9 +270,10 @@ absl::StatusOr<DatasetMeta> PrepareDataset(const PrepareOptions& options) {
         Cat("there is a data set called ", options.name, " (", target, ")"));
   }
   ASSIGN_OR_RETURN(Inputs inputs, OpenInputs(options));
-  // A dot first: `data ls` and a crash leave it out of sight.
+  RETURN_IF_ERROR(MakeDirs(options.datasets_dir));
+  RETURN_IF_ERROR(RemoveLeftovers(options));
   const std::string temporary =
-      JoinPath(options.datasets_dir, Cat(".", options.name, ".tmp", getpid()));
+      JoinPath(options.datasets_dir, Cat(TemporaryPrefix(options), getpid()));
   RETURN_IF_ERROR(RemoveAll(temporary));
   auto meta = Build(options, inputs, temporary);
   if (!meta.ok()) {

@@ -11,6 +11,8 @@
 
 namespace normlab {
 
+class TextEncoder;
+
 struct PrepareProgress {
   int64_t bytes_done = 0;
   int64_t bytes_total = 0;
@@ -22,18 +24,19 @@ struct PrepareOptions {
   std::vector<std::string> files;  // text, or token files (nanoGPT or llm.c .bin)
   // The validation set, of the same kind; empty: the last 5 % of `files`, in whole tokens.
   std::vector<std::string> val_files;
-  // Of token files (text is bytes: 256). 0: one above the largest token.
+  // Of token files (that of text follows from its tokenizer). 0: one above the largest token.
   int64_t vocab = 0;
+  TextEncoder* encoder = nullptr;                        // null: text is taken as bytes
   bool replace = false;                                  // an existing data set of that name
   std::function<void(const PrepareProgress&)> progress;  // may be empty; called about every MiB
 };
 
 // Makes datasets_dir/name out of text or token files, in constant memory; whole or not at all (it
-// is built beside and renamed). Files that end in ".bin" are token files: llm.c's are known by
-// their magic, others are bare little-endian uint16 (nanoGPT); any other file is text, taken as
-// bytes. Errors, one line each: AlreadyExists, NotFound, and InvalidArgument for an empty file, a
-// mixture of text and tokens, an odd or wrong length, a header that lies, a token beyond the
-// vocabulary, too little text for a split.
+// is built beside and renamed; what a killed process left beside is removed by the next one). Files
+// that end in ".bin" are token files: llm.c's are known by their magic, others are bare
+// little-endian uint16 (nanoGPT); any other file is text. Errors, one line each: AlreadyExists,
+// NotFound, and InvalidArgument for an empty file, a mixture of text and tokens, an odd or wrong
+// length, a header that lies, a token beyond the vocabulary, too little text for a split.
 absl::StatusOr<DatasetMeta> PrepareDataset(const PrepareOptions& options);
 
 }  // namespace normlab

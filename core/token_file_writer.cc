@@ -6,42 +6,51 @@
 #include <cerrno>
 #include <cmath>
 
-#include "core/check.h"
 #include "core/dataset.h"
 #include "core/little_endian.h"
 #include "core/status.h"
+#include "core/token_header.h"
 
 namespace normlab {
 
-TokenFileWriter::TokenFileWriter(Fd fd, int64_t tokens)
-    : fd_(std::move(fd)), missing_(tokens), counts_(static_cast<size_t>(kMaxVocab)) {}
+TokenFileWriter::TokenFileWriter(std::string path, Fd fd, int64_t expected)
+    : path_(std::move(path)),
+      fd_(std::move(fd)),
+      expected_(expected),
+      counts_(static_cast<size_t>(kMaxVocab)) {}
 
-absl::StatusOr<TokenFileWriter> TokenFileWriter::Create(const std::string& path, int64_t tokens) {
-  ASSIGN_OR_RETURN(const std::string header, TokenFileHeader(tokens));
+absl::StatusOr<TokenFileWriter> TokenFileWriter::Create(const std::string& path, int64_t expected) {
   ASSIGN_OR_RETURN(Fd fd, OpenFd(path, O_WRONLY | O_CREAT | O_TRUNC));
-  TokenFileWriter writer(std::move(fd), tokens);
+  TokenFileWriter writer(path, std::move(fd), expected);
+  const std::string header = TokenFileHeader(expected);
   RETURN_IF_ERROR(WriteAll(writer.fd_.get(), header));
   writer.sha_.Update(header);
   return writer;
 }
 
 absl::Status TokenFileWriter::Append(const uint16_t* tokens, int64_t count) {
-  CHECK_LE(count, missing_);
   std::string bytes;
   bytes.reserve(static_cast<size_t>(2 * count));
   for (int64_t i = 0; i < count; ++i) {
     PutLittleEndian(bytes, tokens[i]);
     ++counts_[tokens[i]];
   }
-  missing_ -= count;
+  tokens_ += count;
   sha_.Update(bytes);
   return WriteAll(fd_.get(), bytes);
 }
 
 absl::StatusOr<std::string> TokenFileWriter::Finish() {
-  CHECK_EQ(missing_, 0);
-  if (fsync(fd_.get()) != 0) return ErrnoStatus(errno, "fsync");
-  return sha_.HexDigest();
+  const bool as_expected = tokens_ == expected_;
+  if (!as_expected) RETURN_IF_ERROR(CorrectHeader());
+  if (fsync(fd_.get()) != 0) return ErrnoStatus(errno, path_);
+  if (as_expected) return sha_.HexDigest();
+  return Sha256File(path_);
+}
+
+absl::Status TokenFileWriter::CorrectHeader() {
+  if (lseek(fd_.get(), 0, SEEK_SET) != 0) return ErrnoStatus(errno, path_);
+  return AddContext(WriteAll(fd_.get(), TokenFileHeader(tokens_)), path_);
 }
 
 double UnigramEntropy(const std::vector<int64_t>& counts) {

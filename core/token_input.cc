@@ -6,10 +6,10 @@
 #include <algorithm>
 #include <cerrno>
 
-#include "core/dataset.h"
 #include "core/little_endian.h"
 #include "core/status.h"
 #include "core/strings.h"
+#include "core/token_header.h"
 
 namespace normlab {
 
@@ -26,12 +26,9 @@ absl::StatusOr<TokenInput> TokenInput::Open(const std::string& path) {
 }
 
 absl::Status TokenInput::ReadHeader(int64_t size) {
-  ASSIGN_OR_RETURN(const std::string header, ReadAt(fd_.get(), 0, 12));
-  const auto field = [&header](size_t i) {
-    return static_cast<int32_t>(GetLittleEndian<uint32_t>(header.data() + 4 * i));
-  };
+  ASSIGN_OR_RETURN(const std::string header, ReadAt(fd_.get(), 0, kTokenFileHeaderBytes));
   // The magic's first half would be token 55432, which GPT-2's vocabulary does not have.
-  if (header.size() < 12 || field(0) != kTokenFileMagic) {
+  if (!HasTokenFileMagic(header)) {
     kind_ = Kind::kNanoGpt;
     tokens_ = size / 2;
     if (size % 2 == 0) return absl::OkStatus();
@@ -40,16 +37,11 @@ absl::Status TokenInput::ReadHeader(int64_t size) {
   }
   kind_ = Kind::kLlmC;
   header_bytes_ = kTokenFileHeaderBytes;
-  tokens_ = field(2);
-  if (field(1) != kTokenFileVersion) {
-    return InvalidArgument(path_, ": llm.c token file of version ", field(1), "; should be ",
-                           kTokenFileVersion, " (16-bit tokens)");
-  }
-  const int64_t expected = header_bytes_ + 2 * tokens_;
-  if (tokens_ == 0) return InvalidArgument(path_, ": its header says that it has no tokens");
-  if (tokens_ > 0 && size == expected) return absl::OkStatus();
-  return InvalidArgument(path_, ": its header says ", tokens_, " tokens (", expected,
-                         " bytes), but the file has ", size, " bytes");
+  const auto tokens = TokenCount(header, size);
+  if (!tokens.ok()) return AddContext(tokens.status(), path_);
+  tokens_ = *tokens;
+  if (tokens_ > 0) return absl::OkStatus();
+  return InvalidArgument(path_, ": its header says that it has no tokens");
 }
 
 absl::StatusOr<std::vector<uint16_t>> TokenInput::Next(int64_t max_tokens) {

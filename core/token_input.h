@@ -16,7 +16,7 @@ class TokenInput {
   enum class Kind {
     kText,     // every byte is a token
     kNanoGpt,  // bare little-endian uint16
-    kLlmC,     // the same behind llm.c's header
+    kLlmC,     // the same behind a header (token_header.h)
   };
 
   // By name (".bin" holds tokens, anything else is text) and, of token files, by llm.c's magic. One

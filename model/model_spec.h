@@ -90,7 +90,7 @@ struct ModelSpec {
 };
 
 // The model of a validated config. `data_vocab` is the data set's vocabulary (0: unknown): when the
-// config names none, the table gets that many rows, rounded up to a multiple of 64.
+// config names none, the table gets as many rows as RunConfig::VocabFor says.
 ModelSpec MakeModelSpec(const RunConfig& config, int64_t data_vocab);
 
 // decay(k) of the GeoNorm paper by its knob's name, k = 1 … total.

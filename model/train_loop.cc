@@ -74,9 +74,10 @@ absl::StatusOr<std::unique_ptr<TrainLoop>> TrainLoop::Create(const TrainSetup& s
   }
   ModelSpec spec = MakeModelSpec(setup.config, meta.vocab);
   spec.composed_norms = setup.composed_norms;
-  RETURN_IF_ERROR(CheckForTraining(setup.data_dir, meta, spec.seq_len));
+  RETURN_IF_ERROR(CheckForTraining(setup.data_dir, meta, spec.seq_len, spec.vocab));
   const auto open = [&](const char* file) {
-    return TokenSource::Open(JoinPath(setup.data_dir, file), spec.seq_len, spec.vocab);
+    // Not spec.vocab: the rows that pad the table stand for no token.
+    return TokenSource::Open(JoinPath(setup.data_dir, file), spec.seq_len, meta.vocab);
   };
   ASSIGN_OR_RETURN(TokenSource train, open("train.bin"));
   ASSIGN_OR_RETURN(TokenSource val, open("val.bin"));

@@ -23,6 +23,16 @@ bool IsDatasetAt(const std::string& dir, const std::string& sha256) {
          TokenFile::Open(JoinPath(dir, "val.bin")).ok();
 }
 
+// Why nobody has the data set any more, when one of its name is here with other content.
+absl::Status ExplainMissing(const absl::Status& missing, const std::string& dir,
+                            const std::string& sha256) {
+  const auto meta = ReadDatasetMeta(dir);
+  if (!meta.ok() || meta->sha256 == sha256) return missing;
+  return absl::FailedPreconditionError(
+      absl::StrCat("data set ", meta->name, " has changed: it is ", meta->sha256.substr(0, 12),
+                   "…, and this run was submitted for ", sha256.substr(0, 12), "…"));
+}
+
 // Writes the chunks of a stream to files in a folder. The server is trusted to send a data set, not
 // to choose where on this disk it lands.
 class ChunkWriter {
@@ -91,8 +101,13 @@ absl::StatusOr<std::string> DatasetCache::Find(const std::string& name, const st
   const std::string fetched = JoinPath(dir_, absl::StrCat("sha256-", sha256));
   MutexLock lock(fetching_);
   if (IsDatasetAt(fetched, sha256)) return fetched;
-  RETURN_IF_ERROR(AddContext(Fetch(sha256, fetched), absl::StrCat("Failed to fetch ", name)));
-  return fetched;
+  absl::Status status = AddContext(Fetch(sha256, fetched), absl::StrCat("Failed to fetch ", name));
+  if (status.ok()) return fetched;
+  if (!absl::IsNotFound(status)) return status;
+  for (const std::string& root : {server_datasets_dir, dir_}) {
+    status = ExplainMissing(status, JoinPath(root, name), sha256);
+  }
+  return status;
 }
 
 absl::Status DatasetCache::Fetch(const std::string& sha256, const std::string& destination) {

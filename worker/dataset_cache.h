@@ -20,7 +20,8 @@ class DatasetCache {
   // The folder of the data set. A fetched one is checked byte for byte against `sha256` and then
   // put in place by a rename, so that a folder that is there is whole; others are taken at the word
   // of their meta.json and the size of their token files. NotFound: the server has none such;
-  // DataLoss: what came is not what was asked for; retryable errors of the link (core/status.h).
+  // FailedPrecondition: nor has it, since what bears this name has changed; DataLoss: what came is
+  // not what was asked for; retryable errors of the link (core/status.h).
   absl::StatusOr<std::string> Find(const std::string& name, const std::string& sha256,
                                    const std::string& server_datasets_dir);
 

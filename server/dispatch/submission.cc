@@ -42,6 +42,18 @@ absl::Status CheckDatasets(const Expansion& expansion,
   return InvalidArgument("there is no data set '", name, "'; there is: ", Join(known, ", "), cure);
 }
 
+// What a run would refuse at its start is refused here, where somebody reads it.
+absl::Status CheckMembers(const Expansion& expansion,
+                          const std::map<std::string, DatasetMeta>& datasets) {
+  for (const Member& member : expansion.members) {
+    const DatasetMeta& meta = datasets.at(member.dataset_name);
+    const absl::Status status =
+        CheckFits(meta, member.config.Int("model.seq_len"), member.config.VocabFor(meta.vocab));
+    if (!status.ok()) return InvalidArgument(status.message());
+  }
+  return absl::OkStatus();
+}
+
 // Factor → level with its type. Factors of the combination that the flat config lacks (they do not
 // apply) keep their text.
 nlohmann::json FactorsOf(const Cell& cell) {
@@ -73,6 +85,7 @@ absl::StatusOr<PreparedSweep> PrepareSweep(const std::string& spec_json,
   }
   sweep.expansion = Expand(sweep.spec, catalog);
   RETURN_IF_ERROR(CheckDatasets(sweep.expansion, datasets));
+  RETURN_IF_ERROR(CheckMembers(sweep.expansion, datasets));
   for (const Member& member : sweep.expansion.members) {
     sweep.datasets.emplace(member.dataset_name, datasets.at(member.dataset_name));
   }

@@ -15,7 +15,8 @@ namespace {
 
 constexpr size_t kChunkBytes = 1 << 20;
 // meta.json first: the receiver has the digests of the others before they come.
-constexpr const char* kFiles[] = {"meta.json", "tokenizer.json", "train.bin", "val.bin"};
+constexpr const char* kFiles[] = {"meta.json", "tokenizer.json", kTokenizerModelFile, "train.bin",
+                                  "val.bin"};
 
 absl::StatusOr<std::string> FindByDigest(const std::string& datasets_dir,
                                          const std::string& sha256) {

@@ -4,9 +4,14 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <nlohmann/json.hpp>
 
 #include "core/little_endian.h"
 #include "core/random.h"
+#include "core/sha256.h"
+#include "core/status.h"
+#include "core/text_encoder.h"
+#include "core/token_header.h"
 #include "tests/builders/status_matchers.h"
 #include "tests/builders/temp_dir.h"
 
@@ -53,7 +58,7 @@ std::string Bare(const std::vector<uint16_t>& tokens) {
 }
 
 std::string WithHeader(const std::vector<uint16_t>& tokens) {
-  return *TokenFileHeader(static_cast<int64_t>(tokens.size())) + Bare(tokens);
+  return TokenFileHeader(static_cast<int64_t>(tokens.size())) + Bare(tokens);
 }
 
 std::vector<uint16_t> Ascending(uint16_t count) {
@@ -136,20 +141,24 @@ TEST_F(PrepareTest, BadFilesAreOneClearLineAndLeaveNothing) {
                                                         "tokens; is the file cut short?"));
   EXPECT_THAT(
       prepare(good.substr(0, 1050)),
-      IsStatus(kInvalid, path + ": its header says 40 tokens (1104 bytes), but the file has "
-                                "1050 bytes"));
-  EXPECT_THAT(prepare(good + "xx"), IsStatusWith(kInvalid, "but the file has 1106 bytes"));
+      IsStatus(kInvalid, path + ": its header says 40 tokens, but the 1050 bytes of the file hold "
+                                "13"));
+  EXPECT_THAT(prepare(good + "xx"), IsStatusWith(kInvalid, "the 1106 bytes of the file hold 41"));
+  EXPECT_THAT(prepare(good.substr(0, 100)),
+              IsStatus(kInvalid, path + ": too short for a token file's header (100 bytes)"));
   EXPECT_THAT(prepare(WithHeader({})),
               IsStatus(kInvalid, path + ": its header says that it has no tokens"));
   std::string version = good;
   version[4] = 7;
-  EXPECT_THAT(prepare(version), IsStatusWith(kInvalid, "llm.c token file of version 7"));
+  EXPECT_THAT(prepare(version), IsStatusWith(kInvalid, ": a token file of version 7; should be 1"));
   EXPECT_THAT(prepare(good, 39),
               IsStatus(kInvalid, path + ": token 39 at position 39 is beyond the "
                                         "vocabulary of 39"));
   EXPECT_THAT(
       prepare(Bare(Ascending(19))),
       IsStatus(kInvalid, path + ": 19 tokens are too few to keep 5 % of them for validation"));
+  EXPECT_THAT(prepare(Bare(Ascending(39))),
+              IsStatus(kInvalid, "tokens for validation: 1; should be at least 2"));
   EXPECT_TRUE(!FileExists(Sets()) || ListDir(Sets())->empty());
 }
 
@@ -174,6 +183,87 @@ TEST_F(PrepareTest, RefusesMixturesMissingFilesAndBadNames) {
     options.name = name;
     EXPECT_THAT(PrepareDataset(options), IsStatusWith(kInvalid, "cannot name a data set")) << name;
   }
+}
+
+// A process that was killed leaves a folder behind, which the next one of that name removes; that
+// of a living process stays.
+TEST_F(PrepareTest, LeftoversOfTheDeadGo) {
+  // Larger than any pid: nobody has it.
+  CHECK_OK(MakeDirs(Sets() + "/.set.tmp99999999/deep"));
+  CHECK_OK(MakeDirs(Sets() + "/.set.tmp1"));
+  CHECK_OK(MakeDirs(Sets() + "/.other.tmp99999999"));
+  ASSERT_THAT(Prepare({Put("a.txt", std::string(100, 'a'))}), IsOk());
+  EXPECT_THAT(*ListDir(Sets()), ElementsAre(".other.tmp99999999", ".set.tmp1", "set"));
+}
+
+// Pairs of bytes: as many tokens as nobody knows beforehand (a line's odd last byte is one too).
+class PairEncoder : public TextEncoder {
+ public:
+  absl::Status Prepare(const std::vector<TextSpan>& training) override {
+    learned_from = training;
+    return absl::OkStatus();
+  }
+  int64_t vocab() const override { return 1000; }
+  absl::Status Encode(const std::vector<TextSpan>& spans, const Take& take) override {
+    for (const TextSpan& span : spans) {
+      const std::string text = ReadFile(span.path)->substr(span.first, span.bytes());
+      std::vector<uint16_t> tokens;
+      for (size_t i = 0; i < text.size(); i += 2) tokens.push_back(static_cast<uint8_t>(text[i]));
+      RETURN_IF_ERROR(take(tokens, span.bytes()));
+    }
+    return failure;
+  }
+  absl::StatusOr<nlohmann::json> Keep(const std::string& dir) const override {
+    RETURN_IF_ERROR(WriteFileDurably(dir + "/tokenizer.model", "pairs"));
+    return nlohmann::json{{"model_sha256", Sha256Hex("pairs")}};
+  }
+
+  std::vector<TextSpan> learned_from;
+  absl::Status failure;
+};
+
+class EncodedPrepareTest : public PrepareTest {
+ protected:
+  absl::StatusOr<DatasetMeta> Encoded(std::vector<std::string> files,
+                                      std::vector<std::string> val = {}) {
+    PrepareOptions options;
+    options.name = "set";
+    options.datasets_dir = Sets();
+    options.files = std::move(files);
+    options.val_files = std::move(val);
+    options.encoder = &encoder_;
+    return PrepareDataset(options);
+  }
+  PairEncoder encoder_;
+};
+
+TEST_F(EncodedPrepareTest, CountsWhatTheEncoderMakes) {
+  const std::string text = Put("a.txt", std::string(38, 'a') + "\n");
+  const auto meta = Encoded({text}, {Put("v.txt", "vwxyz")});
+  ASSERT_THAT(meta, IsOk());
+  EXPECT_EQ(meta->train_tokens, 20);
+  EXPECT_EQ(meta->val_tokens, 3);
+  EXPECT_EQ(meta->vocab, 1000);
+  EXPECT_EQ(meta->tokenizer, "sentencepiece");
+  EXPECT_THAT(Tokens("val.bin"), ElementsAre('v', 'x', 'z'));
+  EXPECT_THAT(encoder_.learned_from, ElementsAre(TextSpan{text, 0, 39}));
+  EXPECT_THAT(CheckDataset(Sets() + "/set"), IsOk());
+}
+
+TEST_F(EncodedPrepareTest, ADamagedTokenizerIsFound) {
+  ASSERT_THAT(Encoded({Put("a.txt", std::string(80, 'a'))}), IsOk());
+  CHECK_OK(WriteFileDurably(Sets() + "/set/tokenizer.model", "pears"));
+  EXPECT_THAT(
+      CheckDataset(Sets() + "/set"),
+      IsStatusWith(absl::StatusCode::kDataLoss, "tokenizer.model: its content has changed"));
+}
+
+TEST_F(EncodedPrepareTest, AnEncoderThatFailsLeavesNothing) {
+  encoder_.failure = absl::InvalidArgumentError("no such piece");
+  EXPECT_THAT(Encoded({Put("a.txt", std::string(40, 'a'))}), IsStatus(kInvalid, "no such piece"));
+  EXPECT_THAT(*ListDir(Sets()), IsEmpty());
+  EXPECT_THAT(Encoded({Put("t.bin", Bare(Ascending(40)))}),
+              IsStatusWith(kInvalid, "token files need no tokenizer"));
 }
 
 TEST_F(PrepareTest, AnExistingSetIsReplacedOnlyWhenAskedFor) {

@@ -80,33 +80,41 @@ TEST(TokenFile, RefusesHeadersThatLie) {
               IsStatus(kDataLoss, "train.bin: too short for a token file's header (100 bytes)"));
   EXPECT_THAT(open(good.substr(0, good.size() - 1)),
               IsStatus(kDataLoss,
-                       "train.bin: its header says 380 tokens (1784 bytes), but the file has 1783 "
-                       "bytes"));
-  EXPECT_THAT(open(good + "xx"), IsStatusWith(kDataLoss, "but the file has 1786 bytes"));
+                       "train.bin: its header says 380 tokens, but the 1783 bytes of the file hold "
+                       "379 and half a one"));
+  EXPECT_THAT(open(good + "xx"), IsStatusWith(kDataLoss, "the 1786 bytes of the file hold 381"));
   EXPECT_THAT(open(std::string(2000, 'x')), IsStatusWith(kDataLoss, "train.bin: not a token file"));
   std::string version = good;
-  version[4] = 2;
-  EXPECT_THAT(open(version), IsStatusWith(kDataLoss, "of version 2; should be 1"));
+  version[4] = 3;
+  EXPECT_THAT(open(version), IsStatusWith(kDataLoss, "of version 3; should be 1"));
   std::string negative = good;
   negative[11] = '\x80';
-  EXPECT_THAT(open(negative), IsStatusWith(kDataLoss, "but the file has 1784 bytes"));
+  EXPECT_THAT(open(negative), IsStatusWith(kDataLoss, "says -2147483268 tokens"));
 }
 
 TEST(Dataset, IsCheckedBeforeTraining) {
   const TempDir dir;
   const DatasetMeta meta = Prepare(dir);
-  EXPECT_THAT(CheckForTraining(dir.File("toy"), meta, 19), IsOk());
+  const auto check = [&](const DatasetMeta& said, int64_t seq_len, int64_t model_vocab) {
+    return CheckForTraining(dir.File("toy"), said, seq_len, model_vocab);
+  };
+  EXPECT_THAT(check(meta, 19, 256), IsOk());
   EXPECT_THAT(
-      CheckForTraining(dir.File("toy"), meta, 20),
+      check(meta, 20, 256),
       IsStatus(absl::StatusCode::kInvalidArgument,
                "data set toy: val.bin has 20 tokens, too few for one sequence of 20 and its "
                "next token"));
+  EXPECT_THAT(check(meta, 380, 256), IsStatusWith(absl::StatusCode::kInvalidArgument,
+                                                  "train.bin has 380 tokens, too few"));
+  EXPECT_THAT(check(meta, 19, 255),
+              IsStatus(absl::StatusCode::kInvalidArgument,
+                       "data set toy: its vocabulary of 256 is larger than model.vocab, 255"));
   DatasetMeta other = meta;
-  other.train_tokens = 7;
-  EXPECT_THAT(CheckForTraining(dir.File("toy"), other, 8),
-              IsStatus(kDataLoss, "data set toy: train.bin has 380 tokens, but meta.json says 7"));
+  other.train_tokens = 70;
+  EXPECT_THAT(check(other, 8, 256),
+              IsStatus(kDataLoss, "data set toy: train.bin has 380 tokens, but meta.json says 70"));
   other.vocab = 70000;
-  EXPECT_THAT(CheckForTraining(dir.File("toy"), other, 8),
+  EXPECT_THAT(check(other, 8, 70000),
               IsStatusWith(kDataLoss, "a vocabulary of 70000; should be from 1 to 65536"));
 }
 

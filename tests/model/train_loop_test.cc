@@ -181,12 +181,44 @@ TEST_F(TrainTest, ChangedDataIsRefused) {
               IsStatusWith(absl::StatusCode::kFailedPrecondition, "data set tiny has changed"));
 }
 
-TEST_F(TrainTest, TokensBeyondTheVocabularyAreRefused) {
+TEST_F(TrainTest, AModelWithTooFewRowsIsRefused) {
   CHECK_OK(setup.config.Parse("model.vocab", "64"));
+  EXPECT_THAT(TrainLoop::Create(setup, sink, clock),
+              IsStatus(absl::StatusCode::kInvalidArgument,
+                       "data set tiny: its vocabulary of 256 is larger than model.vocab, 64"));
+}
+
+// meta.json promises fewer tokens than the file uses: the rows that pad the table are none of them.
+TEST_F(TrainTest, ATokenBeyondTheVocabularyIsRefused) {
+  CHECK_OK(setup.config.Parse("model.vocab", "512"));
+  const std::string meta = setup.data_dir + "/meta.json";
+  std::string text = *ReadFile(meta);
+  text.replace(text.find("\"vocab\": 256"), 12, "\"vocab\": 100");
+  CHECK_OK(WriteFileDurably(meta, text));
   auto loop = TrainLoop::Create(setup, sink, clock);
   ASSERT_THAT(loop, IsOk());
   EXPECT_THAT((*loop)->Run([] { return false; }),
-              IsStatusWith(absl::StatusCode::kInvalidArgument, "is beyond the vocabulary of 64"));
+              IsStatusWith(absl::StatusCode::kInvalidArgument, "is beyond the vocabulary of 100"));
+}
+
+TEST_F(TrainTest, AValidationSetShorterThanASequenceIsRefused) {
+  CHECK_OK(setup.config.Parse("model.seq_len", "500"));
+  EXPECT_THAT(TrainLoop::Create(setup, sink, clock),
+              IsStatusWith(absl::StatusCode::kInvalidArgument, "too few for one sequence of 500"));
+}
+
+// The table's rows drift, the stream stays: the embedding is put on its sphere in every pass.
+TEST_F(TrainTest, ASphereModelStaysOnItsRadius) {
+  setup.config = TinyConfig("geo");
+  CHECK_OK(setup.config.Parse("train.steps", "100"));
+  Train();
+  int checked = 0;
+  for (const ProfileRecord& profile : sink.All<ProfileRecord>()) {
+    if (profile.key != "hidden_rms" || profile.step != 100) continue;
+    for (const double rms : profile.values) EXPECT_NEAR(rms, 1.0, 1e-5);
+    ++checked;
+  }
+  EXPECT_EQ(checked, 1);
 }
 
 class Learns : public testing::TestWithParam<std::string> {};

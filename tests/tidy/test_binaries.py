@@ -44,6 +44,16 @@ def test_trainer_asks_for_no_protobuf_or_grpc_library():
     assert not found, f"normlab-trainer must not link {found}"
 
 
+def test_sentencepiece_and_its_own_protobuf_are_in_a_program_without_ours():
+    for name in ("normlab", "normlab-trainer"):
+        found = [library for library in loaded(BIN / name) if "sentencepiece" in library]
+        assert not found, f"{name} must leave tokenizing to normlab-tokenizer, but loads {found}"
+    libraries = loaded(BIN / "normlab-tokenizer")
+    assert any("sentencepiece" in library for library in libraries)
+    found = [library for library in libraries if re.search(r"libprotobuf|grpc", library)]
+    assert not found, f"normlab-tokenizer has a protobuf inside SentencePiece, and loads {found}"
+
+
 def test_no_protobuf_symbol_is_in_the_trainer_or_in_what_it_is_made_of():
     made_of = trainer_archives()
     assert len(made_of) >= 3, f"found only {made_of} behind normlab-trainer"

@@ -47,6 +47,7 @@ FOREIGN = [
     (r"boost/context/", r"kernels/testing/", "CUDA threads are fibers in a test, nowhere else"),
     (r"boost/", r"server/http/|server/stats/", "Beast and Asio are the HTTP server's"),
     (r"CLI/", r"cli/", "only the command line parses a command line"),
+    (r"sentencepiece", r"cli/tokenizer/", "it brings a second protobuf into the process"),
     (r"(spdlog|fmt)/", r"server/|worker/|cli/", "core and model build without spdlog"),
     (r"prometheus/", r"server/http/", "metrics are text on the HTTP port"),
     (r"cuda|nv", r"kernels/", "CUDA stays in the kernels"),
@@ -167,6 +168,7 @@ def test_headers_stay_light():
         ("server/query/api.cc", "sqlite3.h", "database"),
         ("server/scheduler/queue.cc", "grpcpp/grpcpp.h", "gRPC"),
         ("kernels/norm/norm_cpu.cc", "absl/status/status.h", "depend on nothing"),
+        ("cli/sentence_piece.cc", "sentencepiece_processor.h", "second protobuf"),
         ("worker/relay.cc", "libfoo/foo.h", "FOREIGN"),
     ],
 )

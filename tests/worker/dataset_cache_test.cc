@@ -71,9 +71,14 @@ TEST_F(DatasetCacheTest, SharedFolderNeedsNoFetch) {
 }
 
 TEST_F(DatasetCacheTest, SameNameOtherDataIsNotTaken) {
+  const std::string gone(64, '0');
+  EXPECT_EQ(cache_.Find("kjv", gone, "").status().code(), absl::StatusCode::kNotFound);
+  const auto changed = cache_.Find("kjv", gone, dir_.File("server")).status();
+  EXPECT_EQ(changed.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(changed.message(), "data set kjv has changed: it is " + sha256_.substr(0, 12) +
+                                   "…, and this run was submitted for 000000000000…");
   DatasetCache in_servers_folder(dir_.File("server"), transport_);
-  EXPECT_EQ(in_servers_folder.Find("kjv", std::string(64, '0'), "").status().code(),
-            absl::StatusCode::kNotFound);
+  EXPECT_EQ(in_servers_folder.Find("kjv", gone, "").status(), changed);
 }
 
 struct Tampering {

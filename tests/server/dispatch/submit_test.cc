@@ -90,6 +90,26 @@ TEST(Submit, UnknownDataSetSaysWhichThereAre) {
                        "prepare missing FILE…`"));
 }
 
+TEST(Submit, WhatARunWouldRefuseIsRefused) {
+  ServerLab lab;
+  const auto submit = [&lab](const std::string& model) {
+    SubmitRequest request;
+    request.spec_json =
+        ServerLab::Spec({"pre", "geo"}, 1, "{data: {name: kjv}, model: {" + model + "}}");
+    request.client_key = model;
+    return lab.dispatcher().Submit(request);
+  };
+  EXPECT_THAT(submit("seq_len: 10000"),
+              IsStatus(absl::StatusCode::kInvalidArgument,
+                       "data set kjv: val.bin has 10000 tokens, too few for one sequence of 10000 "
+                       "and its next token"));
+  EXPECT_THAT(submit("vocab: 255"),
+              IsStatus(absl::StatusCode::kInvalidArgument,
+                       "data set kjv: its vocabulary of 256 is larger than model.vocab, 255"));
+  EXPECT_THAT(submit("seq_len: 9999, vocab: 256"), IsOk());
+  EXPECT_EQ(lab.Number("SELECT count(*) FROM sweep_v"), 1);
+}
+
 TEST(Submit, EstimatesFromWhatRanBefore) {
   ServerLab lab;
   lab.Submit(ServerLab::Spec({"pre"}, 1, "{data: {name: kjv}, train: {steps: 40}}"), "a");

@@ -1,0 +1,69 @@
+// What an evaluation says, against plain loops over probabilities in fp64.
+
+#include "model/evaluation.h"
+
+#include <ATen/ATen.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "model/init.h"
+#include "tests/builders/status_matchers.h"
+#include "tests/model/tiny_run.h"
+
+namespace normlab::model {
+namespace {
+
+struct EvaluationTest : testing::Test {
+  EvaluationTest() : spec(TinySpec("pre", "fp64", 256)), parameters(spec), model(spec, parameters) {
+    InitialiseParameters(spec, parameters);
+    const at::NoGradGuard no_grad;
+    parameters.values().mul_(8.0);  // sequences differ in how well they are predicted
+    const TempDir dir;
+    auto opened = TokenSource::Open(TinyDataset(dir) + "/train.bin", spec.seq_len, 256);
+    CHECK_OK(opened.status());
+    source.emplace(*std::move(opened));
+  }
+
+  // Mean loss of one sequence, from softmax probabilities.
+  double LossOf(int64_t block) const {
+    const at::NoGradGuard no_grad;
+    const Batch batch = *source->Read({block});
+    const at::Tensor p = model.Forward(batch.inputs, {}).softmax(-1)[0];
+    double sum = 0;
+    for (int64_t t = 0; t < spec.seq_len; ++t) {
+      sum -= std::log(p[t][batch.targets[0][t].item<int64_t>()].item<double>());
+    }
+    return sum / static_cast<double>(spec.seq_len);
+  }
+
+  ModelSpec spec;
+  Parameters parameters;
+  Transformer model;
+  std::optional<TokenSource> source;
+};
+
+TEST_F(EvaluationTest, PerplexitiesAreThoseOfTheirDefinitions) {
+  double loss = 0, perplexity = 0;
+  for (int64_t block = 0; block < 7; ++block) {
+    loss += LossOf(block) / 7;
+    perplexity += std::exp(LossOf(block)) / 7;
+  }
+  const auto record = Evaluate(model, *source, {.sequences = 7, .batch = 3, .step = 5}, nullptr);
+  ASSERT_THAT(record, IsOk());
+  EXPECT_EQ(record->step, 5);
+  EXPECT_NEAR(record->val_loss, loss, 1e-12 * loss);
+  EXPECT_NEAR(record->ppl_of_mean, std::exp(loss), 1e-12 * std::exp(loss));
+  EXPECT_NEAR(record->mean_seq_ppl, perplexity, 1e-12 * perplexity);
+  EXPECT_GT(record->mean_seq_ppl, 1.01 * record->ppl_of_mean);  // they are two numbers
+}
+
+TEST_F(EvaluationTest, TheWholeFileIsReadAndNoMore) {
+  const int64_t blocks = source->blocks();
+  const auto all = Evaluate(model, *source, {.sequences = blocks, .batch = 5}, nullptr);
+  const auto more = Evaluate(model, *source, {.sequences = 2 * blocks, .batch = 5}, nullptr);
+  EXPECT_EQ(all->val_loss, more->val_loss);
+}
+
+}  // namespace
+}  // namespace normlab::model
