@@ -55,3 +55,9 @@ def profiles(path: Path) -> dict[int, dict[str, tuple[int, list[float]]]]:
         values = struct.unpack_from(f"<{count}d", record, 21 + size)
         steps.setdefault(step, {})[key] = (first, list(values))
     return steps
+
+
+def evaluations(path: Path) -> dict[int, float]:
+    """Step -> validation loss."""
+    return dict(struct.unpack_from("<qd", record, 1) for record in entries(path)
+                if record[0] == EVALUATION)

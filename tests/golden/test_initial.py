@@ -95,6 +95,34 @@ def test_a_named_scheme_is_the_same_for_every_placement(scheme, placement, tmp_p
             assert near(matrix, expected), name
 
 
+def outputs(blocks) -> set[str]:
+    return {f"blocks.{i}.{part}.weight" for i in blocks for part in ("attn.out", "ffn.down")}
+
+
+# Placement -> the matrices that do not start as those of `pre`, for one seed. All others do.
+INSIDE = {f"blocks.{i}.{part}.weight" for i in range(L) for part in ("attn.qkv", "ffn.up")}
+DIFFERENT = {
+    **{name: set() for name in PLACEMENTS},
+    **{name: outputs(range(L)) for name in ("post", "lns", "rezero", "keel")},
+    "mix": outputs([0]),
+    "deep": INSIDE | outputs(range(L)),
+    **{name: INSIDE | outputs(range(L)) | {"head.weight"} for name in SPHERES},
+}
+
+
+@pytest.mark.parametrize("placement", PLACEMENTS)
+def test_which_tensors_agree_between_arms(placement, tmp_path):
+    """The same seed starts every arm from the same weights, but for what its paper says."""
+    ours = trainer.init(config_of(placement, model__tied_head=False), 5, tmp_path)
+    pre = trainer.init(config_of("pre", model__tied_head=False), 5, tmp_path)
+    matrices = {name for name, tensor in pre.items() if tensor.dim() == 2}
+    assert {name for name in matrices if not torch.equal(ours[name], pre[name])} == (
+        DIFFERENT[placement])
+    matched = config_of(placement, model__tied_head=False, init__scheme="gpt2")
+    alike = trainer.init(matched, 5, tmp_path)
+    assert all(torch.equal(alike[name], pre[name]) for name in matrices)
+
+
 @pytest.mark.parametrize("placement", PLACEMENTS)
 def test_initial_weights_are_the_documented_numbers(placement, tmp_path):
     """Names, shapes and every entry, from the definition of the random numbers."""
