@@ -33,7 +33,7 @@ class ProgressLine {
     const double share =
         static_cast<double>(progress.bytes_done) / static_cast<double>(progress.bytes_total);
     const int filled = static_cast<int>(share * kBarWidth);
-    *context_.err << absl::StrFormat("\r\x1b[K[%s%s] %3.0f %%  %.0f MiB  %.3g MiB/s",
+    *context_.err << absl::StrFormat("\r\x1b[K[%s%s] %3.0f %%  %.0f MiB  %.0f MiB/s",
                                      std::string(filled, '#'), std::string(kBarWidth - filled, '.'),
                                      100 * share, Mebibytes(progress.bytes_done), Rate());
     context_.err->flush();
@@ -43,7 +43,7 @@ class ProgressLine {
   void Summarise(const std::string& name) {
     Clear();
     if (context_.mode == OutputMode::kQuiet) return;
-    *context_.err << absl::StrFormat("%s: %.1f MiB in %.1f s, %.3g MiB/s\n", name,
+    *context_.err << absl::StrFormat("%s: %.1f MiB in %.1f s, %.0f MiB/s\n", name,
                                      Mebibytes(last_.bytes_done), Seconds(), Rate());
   }
 

@@ -1,3 +1,4 @@
+#include <cmath>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -126,8 +127,7 @@ void PrintSubmission(Context& context, const json& document) {
   const json& estimate = document.at("estimate_s");
   // A sweep whose runs are all linked costs nothing, which its line above has said.
   if (estimate.is_number() && estimate.get<double>() >= 0.5) {
-    out << "  about "
-        << absl::FormatDuration(absl::Seconds(static_cast<int64_t>(estimate.get<double>() + 0.5)))
+    out << "  about " << absl::FormatDuration(absl::Seconds(std::llround(estimate.get<double>())))
         << " of computing, judged by runs like these\n";
   }
   for (const json& warning : document.at("warnings")) {

@@ -1,6 +1,7 @@
 #include "model/checkpoint.h"
 
 #include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -129,8 +130,8 @@ absl::Status CopyByName(const TensorMap& tensors, const std::string& prefix,
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::vector<double>> Series(const TensorMap& tensors, const std::string& name,
-                                           int64_t step) {
+absl::StatusOr<std::vector<double>> ReadSeries(const TensorMap& tensors, const std::string& name,
+                                               int64_t step) {
   const auto found = tensors.find(name);
   if (found == tensors.end() || found->second.numel() != step) {
     return absl::DataLossError(
@@ -214,8 +215,8 @@ absl::StatusOr<LoadedCheckpoint> LoadCheckpoint(const std::string& dir,
   ASSIGN_OR_RETURN(const TensorMap history, ReadSafetensors(JoinPath(dir, kHistory)));
   LoadedCheckpoint loaded;
   ASSIGN_OR_RETURN(loaded.state.step, JsonInt(document, "step"));
-  ASSIGN_OR_RETURN(loaded.state.train_loss, Series(history, "train_loss", loaded.state.step));
-  ASSIGN_OR_RETURN(loaded.state.grad_norm, Series(history, "grad_norm", loaded.state.step));
+  ASSIGN_OR_RETURN(loaded.state.train_loss, ReadSeries(history, "train_loss", loaded.state.step));
+  ASSIGN_OR_RETURN(loaded.state.grad_norm, ReadSeries(history, "grad_norm", loaded.state.step));
   ASSIGN_OR_RETURN(loaded.isa, JsonText(document, "isa"));
   ASSIGN_OR_RETURN(const int64_t threads, JsonInt(document, "threads"));
   loaded.threads = static_cast<int>(threads);

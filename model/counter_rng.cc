@@ -6,7 +6,6 @@
 namespace normlab::model {
 namespace {
 
-constexpr uint64_t kGolden = 0x9e3779b97f4a7c15;
 constexpr double kUnit = 0x1.0p-53;
 
 uint64_t Fnv1a(std::string_view text) {

@@ -18,6 +18,8 @@
 
 namespace normlab::model {
 
+inline constexpr uint64_t kGolden = 0x9e3779b97f4a7c15;  // G above
+
 uint64_t Mix64(uint64_t z);
 
 class CounterRng {

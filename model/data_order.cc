@@ -8,7 +8,6 @@
 namespace normlab::model {
 namespace {
 
-constexpr uint64_t kGolden = 0x9e3779b97f4a7c15;
 constexpr uint64_t kRounds = 6;
 
 uint64_t FeistelRound(uint64_t x, uint64_t key, int half_bits) {

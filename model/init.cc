@@ -1,6 +1,7 @@
 #include "model/init.h"
 
 #include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
 
 #include <cmath>
 #include <string_view>

@@ -59,7 +59,7 @@ class TrainerProcess {
   bool ReadFrom(Fd& fd, bool is_frames);
   void TakeFrames(std::string_view bytes);
   void TakeLine(std::string_view line);
-  void Keep(absl::Status status);
+  void Keep(const absl::Status& status);
   void LookAround();
   void End(FailureKind reason, bool now);
   ExitRecord Describe(const ExitInfo& info) const;
@@ -189,7 +189,7 @@ void TrainerProcess::TakeLine(std::string_view line) {
 }
 
 // A record that cannot be read or kept ends the attempt: a log with a hole is worth nothing.
-void TrainerProcess::Keep(absl::Status status) {
+void TrainerProcess::Keep(const absl::Status& status) {
   parsing_ = false;
   own_line_ = absl::StrCat("Failed to keep the trainer's records: ", status.message());
   End(FailureKind::kCodeError, /*now=*/true);

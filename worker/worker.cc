@@ -85,7 +85,7 @@ absl::StatusOr<std::optional<ProcessLock>> WaitForName(const std::string& path, 
 // One worker with all its parts, in the order in which they need each other.
 class WorkerProcess {
  public:
-  WorkerProcess(const WorkerOptions& options, std::string dir, WorkerId worker,
+  WorkerProcess(const WorkerOptions& options, std::string dir, const WorkerId& worker,
                 std::string store_id)
       : options_(options),
         folder_(options.data_dir),

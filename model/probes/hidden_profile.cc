@@ -1,6 +1,7 @@
 #include "model/probes/hidden_profile.h"
 
 #include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
 
 #include "model/probes/profile.h"
 

@@ -1,6 +1,7 @@
 #include "model/probes/step_probe.h"
 
 #include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
 
 #include <cmath>
 

@@ -3,6 +3,7 @@
 #define NORMLAB_TESTS_MODEL_PROBED_MODEL_H_
 
 #include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
 #include <gtest/gtest.h>
 
 #include <string>
