@@ -2,8 +2,8 @@
 
 Nine tenths of its time go into headers of other projects, so that files with the same flags are
 looked at together, as one file that includes up to eight of them. A group is looked at again only
-when one of its files, a header of ours that they include, the checks, or the flags changed: what was
-clean is remembered under a hash of all these.
+when one of its files, a header of ours that they include, the checks, or the flags changed: what
+was clean is remembered under a hash of all these.
 """
 
 import concurrent.futures
