@@ -1,5 +1,4 @@
 #include <sys/statvfs.h>
-#include <sys/vfs.h>
 
 #include <memory>
 #include <sstream>
@@ -17,6 +16,7 @@
 #include "cli/verbs.h"
 #include "core/data_folder.h"
 #include "core/file.h"
+#include "core/network_file_system.h"
 #include "core/strings.h"
 #include "core/version.h"
 #include "nlohmann/json.hpp"
@@ -90,15 +90,6 @@ Finding CheckGpus() {
   return {"GPU", "ok", Cat(gpus->size(), " NVIDIA"), ""};
 }
 
-// Magic numbers of statfs(2) for file systems that SQLite's locks do not work on.
-bool IsNetworkFileSystem(int64_t type) {
-  constexpr int64_t kNfs = 0x6969;
-  constexpr int64_t kSmb = 0x517B;
-  constexpr int64_t kCifs = 0xFF534D42;
-  constexpr int64_t kLustre = 0x0BD00BD0;
-  return type == kNfs || type == kSmb || type == kCifs || type == kLustre;
-}
-
 std::vector<Finding> CheckDataFolder(const Context& context) {
   const absl::StatusOr<std::string> dir = DataFolderPath(context.data, ProcessEnv());
   if (!dir.ok())
@@ -106,11 +97,10 @@ std::vector<Finding> CheckDataFolder(const Context& context) {
   if (!IsDir(*dir)) {
     return {{"data folder", "info", Cat(*dir, " (made by normlab serve)"), ""}};
   }
-  struct statfs system = {};
   struct statvfs space = {};
   std::vector<Finding> findings;
-  if (statfs(dir->c_str(), &system) == 0 && IsNetworkFileSystem(system.f_type)) {
-    findings.push_back({"data folder", "fail", Cat(*dir, " is on a network file system"),
+  if (const auto network = NetworkFileSystemAt(*dir)) {
+    findings.push_back({"data folder", "fail", Cat(*dir, " is on ", *network),
                         "choose a local disk: the database needs working locks"});
   } else {
     findings.push_back({"data folder", "ok", *dir, ""});
@@ -131,7 +121,8 @@ Finding CheckServer(const Context& context) {
   }
   absl::StatusOr<json> workers = (*client)->Read("/api/v1/workers", {});
   const size_t count = workers.ok() ? workers->at("workers").size() : 0;
-  return {"server", count > 0 ? "ok" : "warn", Cat("answers; ", count, " workers"),
+  return {"server", count > 0 ? "ok" : "warn",
+          Cat("answers; ", count, count == 1 ? " worker" : " workers"),
           count > 0 ? "" : "normlab worker --connect FILE adds one"};
 }
 

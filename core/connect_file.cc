@@ -18,20 +18,23 @@ using nlohmann::json;
 absl::StatusOr<ConnectInfo> FromJson(std::string_view text) {
   ASSIGN_OR_RETURN(const json document, ParseJson(text));
   ConnectInfo info;
-  ASSIGN_OR_RETURN(info.instance, JsonText(document, "instance"));
-  ASSIGN_OR_RETURN(info.grpc, JsonText(document, "grpc"));
-  ASSIGN_OR_RETURN(info.http, JsonText(document, "http"));
-  ASSIGN_OR_RETURN(info.token, JsonText(document, "token"));
-  ASSIGN_OR_RETURN(info.ca, JsonText(document, "ca"));
-  ASSIGN_OR_RETURN(info.pid, JsonInt(document, "pid"));
+  RETURN_IF_ERROR(ReadMembers(document, {{"instance", &info.instance},
+                                         {"grpc", &info.grpc},
+                                         {"http", &info.http},
+                                         {"token", &info.token},
+                                         {"ca", &info.ca},
+                                         {"pid", &info.pid}}));
+  if (document.contains("listen"))
+    RETURN_IF_ERROR(ReadMembers(document, {{"listen", &info.listen}}));
   return info;
 }
 
 }  // namespace
 
 absl::Status WriteConnectFile(const std::string& path, const ConnectInfo& info) {
-  const json document = {{"instance", info.instance}, {"grpc", info.grpc}, {"http", info.http},
-                         {"token", info.token},       {"ca", info.ca},     {"pid", info.pid}};
+  json document = {{"instance", info.instance}, {"grpc", info.grpc}, {"http", info.http},
+                   {"token", info.token},       {"ca", info.ca},     {"pid", info.pid}};
+  if (!info.listen.empty()) document["listen"] = info.listen;
   return WriteFileDurably(path, document.dump(2) + "\n", 0600);
 }
 

@@ -19,6 +19,9 @@ struct ConnectInfo {
   std::string token;
   std::string ca;  // PEM of the certificate to trust; empty: no TLS
   int64_t pid = 0;
+  // What the server listens on ("0.0.0.0:7420"), where that is not what others connect to; its own
+  // memory for the next start.
+  std::string listen = {};
   friend bool operator==(const ConnectInfo&, const ConnectInfo&) = default;
 };
 

@@ -19,6 +19,7 @@ std::string DataFolder::AttemptLogDir(RunId run, AttemptNumber attempt, LeaseTok
   return JoinPath(Attempts(), AttemptDirName(ToString(run), attempt.value(), ToString(token)));
 }
 std::string DataFolder::Logs() const { return JoinPath(root_, "logs"); }
+std::string DataFolder::Tls() const { return JoinPath(root_, "tls"); }
 std::string DataFolder::ConnectFile() const { return JoinPath(root_, kConnectFileName); }
 std::string DataFolder::LockFile() const { return JoinPath(root_, "LOCK"); }
 std::string DataFolder::StoreIdFile() const { return JoinPath(root_, "store-id"); }

@@ -26,6 +26,7 @@ class DataFolder {
   std::string Attempts() const;  // attempts/
   std::string AttemptLogDir(RunId run, AttemptNumber attempt, LeaseToken token) const;
   std::string Logs() const;         // logs/
+  std::string Tls() const;          // tls/: a server's own CA and certificate
   std::string ConnectFile() const;  // connect.json
   std::string LockFile() const;     // LOCK
   std::string StoreIdFile() const;  // store-id

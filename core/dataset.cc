@@ -23,15 +23,15 @@ constexpr int64_t kReadTokens = 1 << 19;
 absl::StatusOr<DatasetMeta> MetaFromJson(std::string_view text) {
   ASSIGN_OR_RETURN(const json document, ParseJson(text));
   DatasetMeta meta;
-  ASSIGN_OR_RETURN(meta.name, JsonText(document, "name"));
-  ASSIGN_OR_RETURN(meta.vocab, JsonInt(document, "vocab"));
-  ASSIGN_OR_RETURN(meta.train_tokens, JsonInt(document, "train_tokens"));
-  ASSIGN_OR_RETURN(meta.val_tokens, JsonInt(document, "val_tokens"));
-  ASSIGN_OR_RETURN(meta.tokenizer, JsonText(document, "tokenizer"));
-  ASSIGN_OR_RETURN(meta.sha256, JsonText(document, "sha256"));
-  ASSIGN_OR_RETURN(meta.train_sha256, JsonText(document, "train_sha256"));
-  ASSIGN_OR_RETURN(meta.val_sha256, JsonText(document, "val_sha256"));
-  ASSIGN_OR_RETURN(meta.unigram_entropy, JsonReal(document, "unigram_entropy"));
+  RETURN_IF_ERROR(ReadMembers(document, {{"name", &meta.name},
+                                         {"vocab", &meta.vocab},
+                                         {"train_tokens", &meta.train_tokens},
+                                         {"val_tokens", &meta.val_tokens},
+                                         {"tokenizer", &meta.tokenizer},
+                                         {"sha256", &meta.sha256},
+                                         {"train_sha256", &meta.train_sha256},
+                                         {"val_sha256", &meta.val_sha256},
+                                         {"unigram_entropy", &meta.unigram_entropy}}));
   return meta;
 }
 

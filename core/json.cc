@@ -50,6 +50,13 @@ absl::StatusOr<const nlohmann::json*> Member(const nlohmann::json& object, std::
   return &*it;
 }
 
+template <typename T>
+absl::Status Store(absl::StatusOr<T> value, T& to) {
+  if (!value.ok()) return value.status();
+  to = *std::move(value);
+  return absl::OkStatus();
+}
+
 absl::Status WrongType(std::string_view key, std::string_view expected, const nlohmann::json& got) {
   return InvalidArgument("'", key, "' should be ", expected, ", not ", DumpStrict(got));
 }
@@ -124,6 +131,22 @@ absl::StatusOr<bool> JsonBool(const nlohmann::json& object, std::string_view key
   if (!member.ok()) return member.status();
   if (!(*member)->is_boolean()) return WrongType(key, "true or false", **member);
   return (*member)->get<bool>();
+}
+
+absl::Status ReadMembers(const nlohmann::json& object, std::initializer_list<JsonMember> members) {
+  struct Reader {
+    const nlohmann::json& object;
+    std::string_view key;
+    absl::Status operator()(std::string* to) const { return Store(JsonText(object, key), *to); }
+    absl::Status operator()(int64_t* to) const { return Store(JsonInt(object, key), *to); }
+    absl::Status operator()(double* to) const { return Store(JsonReal(object, key), *to); }
+    absl::Status operator()(bool* to) const { return Store(JsonBool(object, key), *to); }
+  };
+  for (const JsonMember& member : members) {
+    const absl::Status read = std::visit(Reader{object, member.key}, member.to);
+    if (!read.ok()) return read;
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace normlab

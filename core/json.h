@@ -1,9 +1,12 @@
 #ifndef NORMLAB_CORE_JSON_H_
 #define NORMLAB_CORE_JSON_H_
 
+#include <cstdint>
+#include <initializer_list>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
+#include <variant>
 
 #include "absl/status/statusor.h"
 
@@ -32,6 +35,14 @@ absl::StatusOr<std::string> JsonText(const nlohmann::json& object, std::string_v
 absl::StatusOr<int64_t> JsonInt(const nlohmann::json& object, std::string_view key);
 absl::StatusOr<double> JsonReal(const nlohmann::json& object, std::string_view key);
 absl::StatusOr<bool> JsonBool(const nlohmann::json& object, std::string_view key);
+
+// Reads members of an object to where they belong, all of them required; the first that is missing
+// or has another type is the error.
+struct JsonMember {
+  std::string_view key;
+  std::variant<std::string*, int64_t*, double*, bool*> to;
+};
+absl::Status ReadMembers(const nlohmann::json& object, std::initializer_list<JsonMember> members);
 
 }  // namespace normlab
 

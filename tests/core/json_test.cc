@@ -48,6 +48,22 @@ TEST(Json, InvalidUtf8DoesNotThrow) {
   EXPECT_EQ(DumpStrict(nlohmann::json("a\xff")), "\"a\xef\xbf\xbd\"");
 }
 
+TEST(Json, ManyMembersAtOnce) {
+  const nlohmann::json object = {{"n", 3}, {"x", 2.5}, {"t", "word"}, {"b", true}};
+  int64_t n = 0;
+  double x = 0;
+  std::string t;
+  bool b = false;
+  EXPECT_THAT(ReadMembers(object, {{"n", &n}, {"x", &x}, {"t", &t}, {"b", &b}}), IsOk());
+  EXPECT_EQ(n, 3);
+  EXPECT_EQ(x, 2.5);
+  EXPECT_EQ(t, "word");
+  EXPECT_TRUE(b);
+  EXPECT_THAT(ReadMembers(object, {{"q", &n}}), IsStatus(kInvalid, "'q' is missing"));
+  EXPECT_THAT(ReadMembers(object, {{"n", &n}, {"t", &n}}),
+              IsStatusWith(kInvalid, "'t' should be a whole number"));
+}
+
 TEST(Json, MembersSayWhatIsWrong) {
   const nlohmann::json object = {{"n", 3}, {"x", 2.5}, {"t", "word"}, {"b", true}};
   EXPECT_EQ(*JsonInt(object, "n"), 3);

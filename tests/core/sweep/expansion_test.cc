@@ -57,9 +57,13 @@ TEST(Expansion, TheExampleOfTheDocumentation) {
   EXPECT_THAT(expansion.merges[0].names, ElementsAre("peri dt=0.1", "sandwich dt=0.1"));
   EXPECT_THAT(expansion.merges[2].ignored_factors, ElementsAre("residual.dt"));
   EXPECT_EQ(expansion.merges[2].combinations, 2);
-  EXPECT_THAT(expansion.cells[7].factors, ElementsAre(Pair("norm.placement", "geo")));
-  EXPECT_THAT(expansion.cells[3].factors,
+  EXPECT_THAT(expansion.cells[7].factors(), ElementsAre(Pair("norm.placement", "geo")));
+  EXPECT_THAT(expansion.cells[3].factors(),
               ElementsAre(Pair("norm.placement", "peri"), Pair("residual.dt", "0.1")));
+  ASSERT_EQ(expansion.cells[3].combinations.size(), 2u);
+  EXPECT_THAT(expansion.cells[3].combinations[1],
+              ElementsAre(Pair("norm.placement", "sandwich"), Pair("residual.dt", "0.1")));
+  EXPECT_EQ(expansion.cells[7].combinations.size(), 1u) << "its two Δt are one";
 }
 
 TEST(Expansion, BaselineIsTheFirstCellThatMatches) {

@@ -1,4 +1,4 @@
-#include "worker/process_lock.h"
+#include "core/process_lock.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 
 #include "tests/builders/temp_dir.h"
 
-namespace normlab::worker {
+namespace normlab {
 namespace {
 
 TEST(ProcessLockTest, OneHolderAtATimeAndItsPidIsTold) {
@@ -23,6 +23,20 @@ TEST(ProcessLockTest, OneHolderAtATimeAndItsPidIsTold) {
               ::testing::EndsWith("process " + std::to_string(::getpid())));
   held.reset();
   EXPECT_TRUE(ProcessLock::TryTake(dir.File("LOCK")).ok());
+}
+
+TEST(ProcessLockTest, ARemovedFileIsNoLongerHeld) {
+  TempDir dir;
+  const std::string path = dir.File("LOCK");
+  const auto lock = ProcessLock::TryTake(path);
+  ASSERT_TRUE(lock.ok()) << lock.status();
+  EXPECT_TRUE(lock->StillHeld());
+  CHECK_OK(RemoveAll(path));
+  EXPECT_FALSE(lock->StillHeld());
+  const auto second = ProcessLock::TryTake(path);
+  ASSERT_TRUE(second.ok()) << second.status();
+  EXPECT_TRUE(second->StillHeld());
+  EXPECT_FALSE(lock->StillHeld()) << "the new file is somebody else's";
 }
 
 TEST(ProcessLockTest, SignalsOnlyALivingHolder) {
@@ -40,4 +54,4 @@ TEST(ProcessLockTest, SignalsOnlyALivingHolder) {
 }
 
 }  // namespace
-}  // namespace normlab::worker
+}  // namespace normlab

@@ -1,10 +1,10 @@
-#include "server/store/network_file_system.h"
+#include "core/network_file_system.h"
 
 #include <gtest/gtest.h>
 
 #include "tests/builders/temp_dir.h"
 
-namespace normlab::server {
+namespace normlab {
 namespace {
 
 TEST(NetworkFileSystem, KnowsTheSharedOnes) {
@@ -23,4 +23,4 @@ TEST(NetworkFileSystem, TheTestsOwnDiskIsLocal) {
 }
 
 }  // namespace
-}  // namespace normlab::server
+}  // namespace normlab

@@ -1,10 +1,10 @@
-#include "server/store/network_file_system.h"
+#include "core/network_file_system.h"
 
 #include <sys/vfs.h>
 
 #include <cstdint>
 
-namespace normlab::server {
+namespace normlab {
 namespace {
 
 struct KnownType {
@@ -35,4 +35,4 @@ std::optional<std::string_view> NetworkFileSystemAt(const std::string& dir) {
   return NetworkFileSystemOf(static_cast<long>(facts.f_type));
 }
 
-}  // namespace normlab::server
+}  // namespace normlab

@@ -1,5 +1,5 @@
-#ifndef NORMLAB_WORKER_PROCESS_LOCK_H_
-#define NORMLAB_WORKER_PROCESS_LOCK_H_
+#ifndef NORMLAB_CORE_PROCESS_LOCK_H_
+#define NORMLAB_CORE_PROCESS_LOCK_H_
 
 #include <string>
 #include <utility>
@@ -8,7 +8,7 @@
 #include "absl/status/statusor.h"
 #include "core/file.h"
 
-namespace normlab::worker {
+namespace normlab {
 
 // Holds a file locked for as long as the process lives, kill -9 included: the kernel lets go.
 class ProcessLock {
@@ -19,11 +19,18 @@ class ProcessLock {
   // Sends a signal to the process that holds the file locked. NotFound when nobody does.
   static absl::Status SignalHolder(const std::string& path, int signal);
 
+  // False once the file at the path is no longer the one that is locked: the folder was removed or
+  // replaced, and somebody else may hold the new one.
+  bool StillHeld() const;
+
+  const std::string& path() const { return path_; }
+
  private:
-  explicit ProcessLock(Fd fd) : fd_(std::move(fd)) {}
+  ProcessLock(std::string path, Fd fd) : path_(std::move(path)), fd_(std::move(fd)) {}
+  std::string path_;
   Fd fd_;
 };
 
-}  // namespace normlab::worker
+}  // namespace normlab
 
-#endif  // NORMLAB_WORKER_PROCESS_LOCK_H_
+#endif  // NORMLAB_CORE_PROCESS_LOCK_H_
