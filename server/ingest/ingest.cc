@@ -1,5 +1,6 @@
 #include "server/ingest/ingest.h"
 
+#include <exception>
 #include <map>
 #include <optional>
 #include <utility>
@@ -61,7 +62,7 @@ class Ingest::Impl {
       committing_ = true;
       std::vector<Pending*> batch = std::exchange(waiting_, {});
       mu_.Unlock();
-      CommitBatch(batch);
+      CommitOrBreak(batch);
       mu_.Lock();
       committing_ = false;
       health_ = broken_;
@@ -79,9 +80,26 @@ class Ingest::Impl {
  private:
   using LogKey = std::pair<RunId, AttemptNumber>;
 
-  // Only the committing caller is in here: logs_ and broken_ need no lock of their own.
+  // A log of which this commit will bring something, with the calls that sent it.
+  struct Touched {
+    LogIntake* intake = nullptr;
+    std::vector<Pending*> senders;
+  };
+  using TouchedLogs = std::map<LogKey, Touched>;
+
+  // Only the committing caller is in here: logs_ and broken_ need no lock of their own. Whatever
+  // happens, every waiting call gets an answer, and the next one its turn.
+  void CommitOrBreak(const std::vector<Pending*>& batch) NO_THREAD_SAFETY_ANALYSIS {
+    try {
+      CommitBatch(batch);
+    } catch (const std::exception& exception) {  // out of memory, say
+      Break(absl::InternalError(exception.what())).IgnoreError();
+      for (Pending* pending : batch) pending->answer = broken_;
+    }
+  }
+
   void CommitBatch(const std::vector<Pending*>& batch) NO_THREAD_SAFETY_ANALYSIS {
-    std::map<LogKey, LogIntake*> touched;
+    TouchedLogs touched;
     for (Pending* pending : batch) {
       pending->answer = broken_.ok() ? Take(*pending, touched) : broken_;
     }
@@ -92,8 +110,7 @@ class Ingest::Impl {
     }
   }
 
-  absl::StatusOr<uint64_t> Take(Pending& pending,
-                                std::map<LogKey, LogIntake*>& touched) NO_THREAD_SAFETY_ANALYSIS {
+  absl::StatusOr<uint64_t> Take(Pending& pending, TouchedLogs& touched) NO_THREAD_SAFETY_ANALYSIS {
     const AppendRequest& request = pending.request;
     const LogKey key{request.run, request.attempt};
     Log& log = logs_[key];
@@ -106,23 +123,40 @@ class Ingest::Impl {
       }
       log = {request.token, *std::move(intake)};
     }
-    const absl::Status taken = log.intake->Take(request.first_seq, std::move(pending.records));
-    // Half of the batch is in memory, and the store cannot be read: nothing can be trusted now.
-    if (!taken.ok()) return Break(taken);
-    touched[key] = log.intake.get();
-    return log.intake->acked_seq();
+    Touched& part = touched[key];
+    part.intake = log.intake.get();
+    part.senders.push_back(&pending);
+    const absl::Status taken = part.intake->Take(request.first_seq, std::move(pending.records));
+    if (!taken.ok()) return Forget(key, taken, touched);
+    troubled_.erase(key);
+    return part.intake->acked_seq();
   }
 
-  absl::Status Commit(const std::map<LogKey, LogIntake*>& touched) NO_THREAD_SAFETY_ANALYSIS {
+  // What this log's intake holds cannot be trusted, since its history could not be read. Nothing of
+  // it is acknowledged: its senders come again and find the state that the store has. The other
+  // logs go on.
+  absl::Status Forget(const LogKey& key, const absl::Status& cause,
+                      TouchedLogs& touched) NO_THREAD_SAFETY_ANALYSIS {
+    for (Pending* sender : touched[key].senders) sender->answer = cause;
+    touched.erase(key);
+    logs_.erase(key);
+    if (troubled_.insert(key).second) {
+      listeners_.trouble(Cat("cannot take in what ", ToString(key.first), " attempt ",
+                             key.second.value(), " sends: ", cause.message()));
+    }
+    return cause;
+  }
+
+  absl::Status Commit(const TouchedLogs& touched) NO_THREAD_SAFETY_ANALYSIS {
     std::vector<LogUpdate> updates;
     std::vector<AttemptNews> news;
     std::set<RunId> runs;
-    for (const auto& [key, intake] : touched) {
-      std::optional<LogUpdate> update = intake->Harvest();
+    for (const auto& [key, part] : touched) {
+      std::optional<LogUpdate> update = part.intake->Harvest();
       if (!update.has_value()) continue;
       updates.push_back(*std::move(update));
       runs.insert(key.first);
-      for (AttemptNews& item : intake->TakeNews()) news.push_back(std::move(item));
+      for (AttemptNews& item : part.intake->TakeNews()) news.push_back(std::move(item));
     }
     if (updates.empty()) return absl::OkStatus();
     absl::StatusOr<std::set<SweepId>> sweeps = store_.Commit(updates, clock_.Now());
@@ -157,6 +191,7 @@ class Ingest::Impl {
   bool committing_ GUARDED_BY(mu_) = false;
   absl::Status health_ GUARDED_BY(mu_);
   std::map<LogKey, Log> logs_;  // of the committing caller
+  std::set<LogKey> troubled_;   // told of; of the committing caller
   absl::Status broken_;         // of the committing caller
 };
 

@@ -31,6 +31,9 @@ struct IngestListeners {
   std::function<absl::Status(const std::vector<AttemptNews>&)> news;
   // Which sweeps and runs changed.
   std::function<void(const std::set<SweepId>&, const std::set<RunId>&)> changed;
+  // A sentence for whoever watches the server: an attempt whose records cannot be taken in. Once
+  // until it goes well again.
+  std::function<void(const std::string&)> trouble = [](const std::string&) {};
 };
 
 // Takes the records of attempt logs in. Batches that arrive while a commit is under way go into the
@@ -47,7 +50,8 @@ class Ingest {
 
   // Sequence number up to which the attempt's log is committed; where to go on. NotFound: a token
   // that was never issued for this run and attempt. DataLoss: a record that cannot be read.
-  // Unavailable after a failed commit.
+  // Unavailable after a failed commit. Anything else is the store's word on this attempt's history;
+  // it concerns this attempt alone, and the call may be sent again.
   absl::StatusOr<uint64_t> Append(AppendRequest request);
 
   // Not OK after a failed commit, with the reason: nothing is taken in any more, and the process

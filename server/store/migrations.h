@@ -30,6 +30,11 @@ absl::Status CheckNotNewer(const std::string& path, int version);
 // to PATH.v<old>.bak first. FailedPrecondition when it is newer than the program.
 absl::Status Migrate(const std::string& path, SQLite::Database& db);
 
+// FailedPrecondition when a migrated database lacks a table, view or index that the migrations
+// make, or has another one under its name: a build between two releases wrote it, and statements
+// would fail one by one later. Objects of its user's own do not matter.
+absl::Status CheckSchema(const std::string& path, SQLite::Database& db);
+
 }  // namespace normlab::server
 
 #endif  // NORMLAB_SERVER_STORE_MIGRATIONS_H_

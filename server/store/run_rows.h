@@ -31,6 +31,7 @@ struct CellRow {
   std::string label;
   std::string names;
   std::string factors;
+  std::string combinations;
   bool baseline = false;
 };
 
@@ -42,6 +43,17 @@ struct DatasetRow {
   int64_t val_tokens = 0;
   std::string tokenizer;
   double unigram_entropy = 0;
+};
+
+// What a run may use and how often it may fail.
+struct RunNeeds {
+  int64_t gpus = 0;
+  int64_t cpus = 0;
+  int64_t memory_bytes = 0;
+  int64_t budget_failures = 0;
+  int64_t budget_preemptions = 0;
+  double budget_time_s = 0;
+  double budget_stall_s = 0;
 };
 
 // What a run is; written once.
@@ -61,13 +73,7 @@ struct RunRow {
   int64_t steps = 0;
   int64_t warmup = 0;
   std::string cost_class;
-  int64_t gpus = 0;
-  int64_t cpus = 0;
-  int64_t memory_bytes = 0;
-  int64_t budget_failures = 0;
-  int64_t budget_preemptions = 0;
-  double budget_time_s = 0;
-  double budget_stall_s = 0;
+  RunNeeds needs;
 };
 
 // Where a run stands. Its started_at and finished_at are the times of the first commit that has it

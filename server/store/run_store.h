@@ -36,13 +36,7 @@ struct SavedCheckpoint {
 
 struct SavedRun {
   RunStateRow state;
-  int64_t gpus = 0;
-  int64_t cpus = 0;
-  int64_t memory_bytes = 0;
-  int64_t budget_failures = 0;
-  int64_t budget_preemptions = 0;
-  double budget_time_s = 0;
-  double budget_stall_s = 0;
+  RunNeeds needs;
 };
 
 struct SavedSweep {

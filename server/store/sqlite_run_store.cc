@@ -14,8 +14,8 @@ constexpr char kInsertSweep[] = R"(
                      max_failures, submitted_at)
   VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10))";
 constexpr char kInsertCell[] = R"(
-  INSERT INTO cell (sweep, number, label, names, factors, baseline)
-  VALUES (?1, ?2, ?3, ?4, ?5, ?6))";
+  INSERT INTO cell (sweep, number, label, names, factors, combinations, baseline)
+  VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7))";
 constexpr char kInsertDataset[] = R"(
   INSERT INTO data_set (sha256, name, vocab, train_tokens, val_tokens, tokenizer, unigram_entropy)
   VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) ON CONFLICT (sha256) DO NOTHING)";
@@ -100,7 +100,7 @@ void SqliteRunStore::WriteSweeps(const RunChanges& changes, const std::string& n
   }
   for (const CellRow& cell : changes.cells) {
     Exec(connection_.Prepared(kInsertCell), cell.sweep, cell.number, cell.label, cell.names,
-         cell.factors, cell.baseline);
+         cell.factors, cell.combinations, cell.baseline);
   }
   for (const DatasetRow& data : changes.datasets) {
     Exec(connection_.Prepared(kInsertDataset), data.sha256, data.name, data.vocab,
@@ -112,9 +112,9 @@ void SqliteRunStore::WriteRuns(const RunChanges& changes, const std::string& now
   for (const RunRow& run : changes.runs) {
     Exec(connection_.Prepared(kInsertRun), run.id, run.identity, run.canonical, run.config,
          run.config_flat, run.factors, run.label, run.observations, run.stop, run.data_name,
-         run.data_sha256, run.seed, run.steps, run.warmup, run.cost_class, run.gpus, run.cpus,
-         run.memory_bytes, run.budget_failures, run.budget_preemptions, run.budget_time_s,
-         run.budget_stall_s, now);
+         run.data_sha256, run.seed, run.steps, run.warmup, run.cost_class, run.needs.gpus,
+         run.needs.cpus, run.needs.memory_bytes, run.needs.budget_failures,
+         run.needs.budget_preemptions, run.needs.budget_time_s, run.needs.budget_stall_s, now);
   }
 }
 

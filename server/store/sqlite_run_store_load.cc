@@ -151,13 +151,13 @@ void SqliteRunStore::LoadRuns(SavedState& state) {
   ForEachRow(connection_.Prepared(kRuns), [&](RowReader& row) {
     SavedRun run;
     run.state = ReadState(row);
-    run.gpus = row.Int();
-    run.cpus = row.Int();
-    run.memory_bytes = row.Int();
-    run.budget_failures = row.Int();
-    run.budget_preemptions = row.Int();
-    run.budget_time_s = row.Real();
-    run.budget_stall_s = row.Real();
+    run.needs.gpus = row.Int();
+    run.needs.cpus = row.Int();
+    run.needs.memory_bytes = row.Int();
+    run.needs.budget_failures = row.Int();
+    run.needs.budget_preemptions = row.Int();
+    run.needs.budget_time_s = row.Real();
+    run.needs.budget_stall_s = row.Real();
     state.runs.push_back(std::move(run));
   });
 }

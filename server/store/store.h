@@ -6,6 +6,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "server/store/metric_store.h"
 #include "server/store/run_store.h"
 
@@ -16,6 +17,8 @@ struct StoreOptions {
   std::string lock_file = "";  // held while the store is open; empty: none (tests)
   // Open the database even on a network file system, where SQLite's locks cannot be relied on.
   bool allow_network_file_system = false;
+  // How long a commit waits for another program that writes to the database, which none should.
+  absl::Duration busy_timeout = absl::Seconds(30);
 };
 
 // The database with its one writing connection (WAL, synchronous=FULL): what is committed is on
@@ -26,8 +29,8 @@ struct StoreOptions {
 class Store {
  public:
   // Locks, checks integrity, migrates (after a copy: normlab.db.v<N>.bak). FailedPrecondition:
-  // another server holds the lock, the database is newer than the program, or a network file
-  // system; DataLoss: the integrity check found damage.
+  // another server holds the lock, the database is newer than the program or has another schema
+  // than its version says, or a network file system; DataLoss: the integrity check found damage.
   static absl::StatusOr<std::unique_ptr<Store>> Open(const StoreOptions& options);
   ~Store();
   Store(const Store&) = delete;
@@ -36,7 +39,8 @@ class Store {
   RunStore& runs();
   MetricStore& metrics();
 
-  // Not OK after a failed commit, with the reason.
+  // Not OK after a failed commit, and when the data folder was removed or replaced meanwhile (what
+  // is written then, nobody will ever read), with the reason.
   absl::Status Health() const;
 
  private:

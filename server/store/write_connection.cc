@@ -47,7 +47,8 @@ absl::Status WriteConnection::HealthLocked() const {
 SQLite::Statement& WriteConnection::Prepared(const char* sql) {
   auto& statement = statements_[sql];
   if (statement == nullptr) statement = std::make_unique<SQLite::Statement>(*db_, sql);
-  statement->reset();
+  // Its code is that of the last step, which may have failed; whoever ran that knows already.
+  static_cast<void>(statement->tryReset());
   statement->clearBindings();
   return *statement;
 }

@@ -9,6 +9,7 @@
 
 #include "tests/builders/status_matchers.h"
 #include "tests/builders/stored_run.h"
+#include "tests/fakes/failing_metric_store.h"
 #include "tests/server/dispatch/server_lab.h"
 
 namespace normlab::server {
@@ -36,7 +37,7 @@ class IngestTest : public testing::Test {
     sweep.name = "lab";
     sweep.spec = sweep.answer = "{}";
     changes.sweeps = {sweep};
-    changes.cells = {{SweepId(1), CellNumber(1), "pre", "[]", "{}", false}};
+    changes.cells = {{SweepId(1), CellNumber(1), "pre", "[]", "{}", "[{}]", false}};
     for (int64_t run : {1, 2}) {
       changes.members.push_back({SweepId(1), CellNumber(1), run, RunId(run), false, "{}"});
     }
@@ -111,6 +112,53 @@ TEST_F(IngestTest, AfterAFailedCommitNothingIsTakenInAndHealthSaysWhy) {
   EXPECT_EQ(ingest.Health().message(), "a commit failed: disk full");
   EXPECT_TRUE(absl::IsUnavailable(ingest.Append(Request(2, 1, records)).status()));
   EXPECT_EQ(told, 1);
+}
+
+// The history of one attempt cannot be read for a while: only that attempt waits, and nothing of
+// what it sent is lost or doubled once it can.
+TEST_F(IngestTest, AHistoryThatCannotBeReadHoldsUpItsOwnAttemptOnly) {
+  FailingMetricStore store(lab_.store().metrics());
+  Ingest ingest(store, SystemClock(),
+                {[](const std::vector<AttemptNews>&) { return absl::OkStatus(); },
+                 [](const std::set<SweepId>&, const std::set<RunId>&) {}});
+  store.FailHistoryOf(RunId(1), absl::DataLossError("block 3 is damaged"));
+  const std::vector<Record> records = {HelloRecord{}, Step(1, 3)};
+  for (int again = 0; again < 2; ++again) {
+    EXPECT_THAT(ingest.Append(Request(1, 1, records)),
+                IsStatusWith(absl::StatusCode::kDataLoss, "block 3 is damaged"));
+    EXPECT_THAT(ingest.Append(Request(2, 1, records)), IsOk());
+    EXPECT_THAT(ingest.Health(), IsOk());
+  }
+  store.FailHistoryOf(RunId(1), absl::OkStatus());
+  EXPECT_EQ(*ingest.Append(Request(1, 1, records)), 2u);
+  EXPECT_EQ(lab_.Number("SELECT count(*) FROM scalar('r1','train_loss')"), 1);
+}
+
+// Out of memory in the middle of a commit: the call is answered, the next ones are too.
+TEST_F(IngestTest, AnExceptionDoesNotLeaveCallersWaiting) {
+  FailingMetricStore store(lab_.store().metrics());
+  Ingest ingest(store, SystemClock(),
+                {[](const std::vector<AttemptNews>&) { return absl::OkStatus(); },
+                 [](const std::set<SweepId>&, const std::set<RunId>&) {}});
+  store.ThrowInCommit();
+  const std::vector<Record> records = {LogLineRecord{"hello"}};
+  EXPECT_TRUE(absl::IsUnavailable(ingest.Append(Request(1, 1, records)).status()));
+  EXPECT_TRUE(absl::IsUnavailable(ingest.Append(Request(2, 1, records)).status()));
+  EXPECT_THAT(ingest.Health(), IsStatusWith(absl::StatusCode::kUnavailable, "bad_alloc"));
+}
+
+// Programs print what they like.
+TEST_F(IngestTest, TextThatIsNoUtf8IsTakenIn) {
+  ExitRecord exit;
+  exit.exit_code = 1;
+  exit.last_lines = {"caf\xe9 \xff"};
+  HelloRecord hello;
+  hello.device = "\xc3(";
+  EXPECT_EQ(Append(1, 1, {hello, LogLineRecord{"\xfe\xff"}, EventRecord{1, "note", "\xff"}, exit}),
+            4u);
+  EXPECT_THAT(lab_.ingest().Health(), IsOk());
+  EXPECT_EQ(lab_.Text("SELECT last_lines FROM attempt_v WHERE run = 'r1'"),
+            "[\"caf\xef\xbf\xbd \xef\xbf\xbd\"]");
 }
 
 TEST_F(IngestTest, AnUnreadableRecordHarmsNobodyElse) {

@@ -55,6 +55,101 @@ TEST(Store, FindsDamageAtTheStart) {
   EXPECT_THAT(Store::Open({path}), IsStatusWith(absl::StatusCode::kDataLoss, path));
 }
 
+// A build between two releases had the same version and other tables: every batch would be refused
+// at the first statement that needs one.
+TEST(Store, RefusesAnotherSchemaOfTheSameVersion) {
+  const TempDir dir;
+  const std::string path = dir.File("normlab.db");
+  ASSERT_THAT(Store::Open({path}), IsOk());
+  const auto exec = [&](const char* sql) {
+    SQLite::Database(path, SQLite::OPEN_READWRITE).exec(sql);
+  };
+  exec("CREATE TABLE notes (text TEXT); CREATE INDEX mine ON event (kind)");
+  EXPECT_THAT(Store::Open({path}), IsOk()) << "what its user added does not matter";
+  exec("ALTER TABLE profile_row RENAME TO profile");
+  EXPECT_THAT(Store::Open({path}), IsStatusWith(absl::StatusCode::kFailedPrecondition,
+                                                "its table profile_row is missing"));
+  exec(
+      "ALTER TABLE profile RENAME TO profile_row; DROP INDEX event_run; "
+      "CREATE INDEX event_run ON event (run)");
+  EXPECT_THAT(Store::Open({path}), IsStatusWith(absl::StatusCode::kFailedPrecondition,
+                                                "its index event_run is another one"));
+}
+
+// Another program in a write transaction: the commit waits its time, and the reason is told.
+TEST(Store, SaysThatAnotherProgramHoldsTheDatabase) {
+  const TempDir dir;
+  const StoreOptions options{.path = dir.File("normlab.db"), .busy_timeout = absl::ZeroDuration()};
+  auto store = *Store::Open(options);
+  RunChanges changes;
+  changes.runs = {ARun(1)};
+  {
+    SQLite::Database other(options.path, SQLite::OPEN_READWRITE);
+    other.exec("BEGIN IMMEDIATE");
+    EXPECT_THAT(store->runs().Commit(changes),
+                IsStatusWith(absl::StatusCode::kUnavailable, "database is locked"));
+    EXPECT_THAT(store->Health(), IsStatusWith(absl::StatusCode::kUnavailable, "is locked"));
+  }
+  store.reset();
+  store = *Store::Open(options);
+  EXPECT_THAT(store->runs().Commit(changes), IsOk());
+}
+
+// Readers, even one that began before the server and never ends, hold nobody up.
+TEST(Store, ALongReaderDoesNotHoldUpCommits) {
+  const TempDir dir;
+  const StoreOptions options{.path = dir.File("normlab.db"), .busy_timeout = absl::ZeroDuration()};
+  ASSERT_THAT(Store::Open(options), IsOk());
+  SQLite::Database reader(options.path, SQLite::OPEN_READONLY);
+  reader.exec("BEGIN");
+  ASSERT_EQ(reader.execAndGet("SELECT count(*) FROM run").getInt(), 0);
+  const auto store = *Store::Open(options);
+  // Enough pages for several checkpoints, none of which can finish.
+  for (int64_t run = 1; run <= 400; ++run) {
+    RunChanges changes;
+    changes.runs = {ARun(run)};
+    changes.runs[0].config = std::string(20'000, 'x');
+    ASSERT_THAT(store->runs().Commit(changes), IsOk()) << run;
+  }
+  EXPECT_EQ(reader.execAndGet("SELECT count(*) FROM run").getInt(), 0) << "its own state";
+  reader.exec("COMMIT");
+  EXPECT_EQ(reader.execAndGet("SELECT count(*) FROM run").getInt(), 400);
+}
+
+TEST(Store, AReadThatFailedOnceDoesNotFailAgain) {
+  const TempDir dir;
+  const auto store = *Store::Open({dir.File("normlab.db")});
+  RunChanges changes;
+  changes.runs = {ARun(1)};
+  changes.attempts = {AnAttempt(1, 1, -1, 50)};
+  ASSERT_THAT(store->runs().Commit(changes), IsOk());
+  const auto find = [&] {
+    return store->metrics().FindLog(LeaseToken(101), RunId(1), AttemptNumber(1)).status();
+  };
+  EXPECT_THAT(find(), IsOk());
+  SQLite::Database other(dir.File("normlab.db"), SQLite::OPEN_READWRITE);
+  other.exec("ALTER TABLE attempt_log RENAME TO gone");
+  EXPECT_THAT(find(), IsStatusWith(absl::StatusCode::kInternal, "no such table"));
+  other.exec("ALTER TABLE gone RENAME TO attempt_log");
+  EXPECT_THAT(find(), IsOk());
+}
+
+TEST(Store, NoticesThatItsFolderWasReplaced) {
+  const TempDir dir;
+  const StoreOptions options{dir.File("data/normlab.db"), dir.File("data/LOCK")};
+  ASSERT_THAT(MakeDirs(dir.File("data")), IsOk());
+  const auto store = *Store::Open(options);
+  EXPECT_THAT(store->Health(), IsOk());
+  ASSERT_THAT(RemoveAll(dir.File("data")), IsOk());
+  EXPECT_THAT(store->Health(),
+              IsStatusWith(absl::StatusCode::kFailedPrecondition, "removed or replaced"));
+  ASSERT_THAT(MakeDirs(dir.File("data")), IsOk());
+  const auto next = *Store::Open(options);
+  EXPECT_THAT(next->Health(), IsOk());
+  EXPECT_THAT(store->Health(),
+              IsStatusWith(absl::StatusCode::kFailedPrecondition, "removed or replaced"));
+}
+
 TEST(Store, AfterAFailedCommitNothingIsTaken) {
   const TempDir dir;
   const auto store = *Store::Open({dir.File("normlab.db")});
