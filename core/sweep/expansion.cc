@@ -61,23 +61,33 @@ class Expander {
     // Without facts the name stands for the content.
     const std::string canonical = config.CanonicalJson(facts != nullptr ? facts->sha256 : name);
     const auto [it, fresh] = index_.emplace(canonical, result_.cells.size());
-    if (fresh) AddCell(combination, config);
+    if (fresh) AddCell(config);
     Cell& cell = result_.cells[it->second];
     ++combinations_[it->second];
     const std::string cell_name = NameOf(combination, config);
     if (std::find(cell.names.begin(), cell.names.end(), cell_name) == cell.names.end()) {
       cell.names.push_back(cell_name);
     }
+    const Cell::Factors factors = FactorsOf(combination, config);
+    if (std::find(cell.combinations.begin(), cell.combinations.end(), factors) ==
+        cell.combinations.end()) {
+      cell.combinations.push_back(factors);
+    }
     if (!has_baseline_ && IsBaseline(combination)) cell.baseline = has_baseline_ = true;
   }
 
-  void AddCell(const Combination& combination, const RunConfig& config) {
+  static Cell::Factors FactorsOf(const Combination& combination, const RunConfig& config) {
+    Cell::Factors factors;
+    for (const auto& [key, value] : combination.values) {
+      if (config.Applies(key)) factors.emplace_back(key, config.ValueText(key));
+    }
+    return factors;
+  }
+
+  void AddCell(const RunConfig& config) {
     Cell cell;
     cell.number = CellNumber(static_cast<int>(result_.cells.size()) + 1);
     cell.config = config;
-    for (const auto& [key, value] : combination.values) {
-      if (config.Applies(key)) cell.factors.emplace_back(key, config.ValueText(key));
-    }
     result_.cells.push_back(std::move(cell));
     combinations_.push_back(0);
   }

@@ -26,10 +26,12 @@ struct Cell {
   CellNumber number;               // from 1, in order of first appearance
   std::string label;               // names joined by " = "
   std::vector<std::string> names;  // of the combinations that became this cell: "peri", "sandwich"
-  // Factor → level as text, for the factors that apply to this cell, in factor order. Of a merged
-  // cell: those of its first combination.
-  std::vector<std::pair<std::string, std::string>> factors;
-  RunConfig config;  // without a seed
+  // Factor → level as text, for the factors that apply, in factor order: one for each different
+  // combination that became this cell (peri, then sandwich). Never empty.
+  using Factors = std::vector<std::pair<std::string, std::string>>;
+  std::vector<Factors> combinations;
+  const Factors& factors() const { return combinations.front(); }
+  RunConfig config;  // of the first combination, without a seed
   bool baseline = false;
 };
 

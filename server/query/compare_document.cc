@@ -3,16 +3,15 @@
 #include <algorithm>
 #include <limits>
 #include <map>
-#include <set>
 #include <utility>
 #include <vector>
 
 #include "core/check.h"
 #include "core/json.h"
-#include "core/knob.h"
 #include "core/status.h"
 #include "core/strings.h"
 #include "nlohmann/json.hpp"
+#include "server/query/arm_table.h"
 #include "server/query/comparison.h"
 #include "server/query/differing_knobs.h"
 #include "server/query/row_view.h"
@@ -44,72 +43,6 @@ absl::StatusOr<Metric> FindMetric(const std::string& name) {
   return InvalidArgument("'metric' is '", name, "'; it may be ", Join(names, ", "));
 }
 
-// A cell and what `by` makes of it.
-struct CellFacts {
-  std::string label;
-  json names;
-  json factors;
-  bool baseline = false;
-  std::string arm;
-  std::string rest;  // the other factors, as part of the pair
-};
-
-struct Table {
-  std::map<int64_t, CellFacts> cells;
-  std::set<std::string> factor_keys;
-  std::string by;  // a factor's full key, or "cell"
-};
-
-std::string LevelText(const json& factors, const std::string& key) {
-  const auto level = factors.find(key);
-  if (level == factors.end()) return "does not apply";
-  const Knob* knob = FindKnob(key);
-  if (level->is_string()) return level->get<std::string>();
-  if (knob != nullptr && level->is_number_float()) {
-    return FormatValue(*knob, level->get<double>());
-  }
-  return DumpStrict(*level);
-}
-
-// "placement" and "norm.placement" both mean the sweep's factor norm.placement.
-absl::StatusOr<std::string> FindBy(const std::set<std::string>& keys, const std::string& by) {
-  if (by.empty() || by == "cell") return std::string("cell");
-  for (const std::string& key : keys) {
-    if (key == by || key.ends_with("." + by)) return key;
-  }
-  return InvalidArgument("'by' is '", by, "'; this sweep's factors are ", Join(keys, ", "));
-}
-
-absl::StatusOr<Table> ReadTable(ReadOnlyStore& store, SweepId sweep, const std::string& by) {
-  ASSIGN_OR_RETURN(const SqlRows rows,
-                   store.Query("SELECT c.number, c.label, c.names, c.factors, c.baseline, s.spec "
-                               "FROM cell c JOIN sweep s ON s.id = c.sweep WHERE c.sweep = ?1",
-                               {sweep.value()}));
-  Table table;
-  for (size_t i = 0; i < rows.rows.size(); ++i) {
-    const RowView row(rows, i);
-    if (i == 0) {
-      const json spec = row.Parsed("spec");
-      for (const json& factor : spec.at("factors")) {
-        for (const auto& [key, levels] : factor.items()) table.factor_keys.insert(key);
-      }
-    }
-    table.cells[row.Int("number")] = {row.Text("label"),     row.Parsed("names"),
-                                      row.Parsed("factors"), row.Int("baseline") != 0,
-                                      row.Text("label"),     ""};
-  }
-  ASSIGN_OR_RETURN(table.by, FindBy(table.factor_keys, by));
-  // With one factor, its levels are the cells, whose labels say more ("peri = sandwich").
-  if (table.by == "cell" || table.factor_keys.size() == 1) return table;
-  for (auto& [number, cell] : table.cells) {
-    cell.arm = LevelText(cell.factors, table.by);
-    json rest = cell.factors;
-    rest.erase(table.by);
-    cell.rest = DumpStrict(rest);
-  }
-  return table;
-}
-
 std::optional<double> MeasuredNumber(const RowView& row, const std::string& column) {
   const json number = SummaryNumber(row, column);
   if (number.is_null()) return std::nullopt;
@@ -123,10 +56,10 @@ std::optional<double> FinalValue(const RowView& row, const Metric& metric) {
   return MeasuredNumber(row, std::string(metric.name));
 }
 
-ComparedRun ComparedRunOf(const RowView& row, const CellFacts& cell, const Metric& metric) {
+// As the member of no arm yet.
+ComparedRun ComparedRunOf(const RowView& row, const Metric& metric) {
   ComparedRun run;
-  run.arm = cell.arm;
-  run.pair = Cat(cell.rest, row.Int("seed"));
+  run.seed = row.Int("seed");
   const auto state = ParseRunState(row.Text("state"));
   CHECK(state.has_value()) << row.Text("state");
   run.state = *state;
@@ -140,11 +73,12 @@ ComparedRun ComparedRunOf(const RowView& row, const CellFacts& cell, const Metri
 }
 
 struct Runs {
-  std::vector<ComparedRun> compared;
+  std::vector<ComparedRun> compared;          // one for each arm that a run is in
   std::map<std::string, json> config_of_arm;  // of the arm's first run
+  RunCounts counts;
 };
 
-absl::StatusOr<Runs> ReadRuns(ReadOnlyStore& store, SweepId sweep, const Table& table,
+absl::StatusOr<Runs> ReadRuns(ReadOnlyStore& store, SweepId sweep, const ArmTable& table,
                               const Metric& metric) {
   ASSIGN_OR_RETURN(const SqlRows rows,
                    store.Query("SELECT m.cell, m.seed, r.config AS nested, v.* FROM member m "
@@ -154,29 +88,19 @@ absl::StatusOr<Runs> ReadRuns(ReadOnlyStore& store, SweepId sweep, const Table& 
   Runs runs;
   for (size_t i = 0; i < rows.rows.size(); ++i) {
     const RowView row(rows, i);
-    const CellFacts& cell = table.cells.at(row.Int("cell"));
-    runs.compared.push_back(ComparedRunOf(row, cell, metric));
-    if (!runs.config_of_arm.contains(cell.arm)) {
-      runs.config_of_arm[cell.arm] = row.Parsed("nested");
+    ComparedRun run = ComparedRunOf(row, metric);
+    ++runs.counts.planned;
+    if (!IsFinal(run.state)) ++runs.counts.open;
+    for (const ArmPlace& place : table.cells.at(row.Int("cell")).places) {
+      run.arm = place.arm;
+      run.rest = place.rest;
+      runs.compared.push_back(run);
+      if (!runs.config_of_arm.contains(place.arm)) {
+        runs.config_of_arm[place.arm] = row.Parsed("nested");
+      }
     }
   }
   return runs;
-}
-
-// The arm that a label, or one of a cell's names, stands for.
-absl::StatusOr<std::string> FindBaseline(const Table& table, const std::string& asked) {
-  std::set<std::string> labels;
-  for (const auto& [number, cell] : table.cells) {
-    if (asked.empty() ? cell.baseline : cell.arm == asked) return cell.arm;
-    labels.insert(cell.arm);
-  }
-  if (asked.empty()) return table.cells.empty() ? "" : table.cells.begin()->second.arm;
-  for (const auto& [number, cell] : table.cells) {
-    if (std::find(cell.names.begin(), cell.names.end(), json(asked)) != cell.names.end()) {
-      return cell.arm;
-    }
-  }
-  return InvalidArgument("'baseline' is '", asked, "'; the arms are ", Join(labels, ", "));
 }
 
 json OrNull(const std::optional<double>& value) { return value ? NumberOrMarker(*value) : json(); }
@@ -226,25 +150,34 @@ json ArmObject(const Arm& arm) {
   return object;
 }
 
+// Leaves in `shared` what `other` has as well.
+void KeepEqual(const json& other, json& shared) {
+  for (auto factor = shared.begin(); factor != shared.end();) {
+    const auto found = other.find(factor.key());
+    const bool same = found != other.end() && *found == *factor;
+    factor = same ? std::next(factor) : shared.erase(factor);
+  }
+}
+
 // What the arm's cells say of it: its names, its cell when it is just one, the factors they share.
-void AddCellFacts(SweepId sweep, const Table& table, json& arm) {
+void AddCellFacts(SweepId sweep, const ArmTable& table, json& arm) {
+  const std::string label = arm.at("label").get<std::string>();
+  arm["levels"] = table.levels.at(label);
   arm["names"] = json::array();
   arm["cell"] = nullptr;
   int cells = 0;
   for (const auto& [number, cell] : table.cells) {
-    if (cell.arm != arm.at("label")) continue;
+    const bool in_arm = std::any_of(cell.places.begin(), cell.places.end(),
+                                    [&label](const ArmPlace& place) { return place.arm == label; });
+    if (!in_arm) continue;
     ++cells;
     arm["cell"] = cells == 1 ? json(Cat(ToString(sweep), "/c", number)) : json();
-    for (const json& name : cell.names) arm["names"].push_back(name);
+    for (const std::string& name : cell.names) arm["names"].push_back(name);
+    json factors = *ParseJson(cell.factors);  // our own
     if (cells == 1) {
-      arm["factors"] = cell.factors;
-      continue;
-    }
-    json& shared = arm["factors"];
-    for (auto factor = shared.begin(); factor != shared.end();) {
-      const auto other = cell.factors.find(factor.key());
-      const bool same = other != cell.factors.end() && *other == *factor;
-      factor = same ? std::next(factor) : shared.erase(factor);
+      arm["factors"] = std::move(factors);
+    } else {
+      KeepEqual(factors, arm["factors"]);
     }
   }
 }
@@ -257,7 +190,7 @@ absl::StatusOr<json> CompareDocument(ReadOnlyStore& store, SweepId sweep, const 
   if (const std::string pair = TextParam(params, "pair", "seed"); pair != "seed") {
     return InvalidArgument("'pair' is '", pair, "'; runs can be paired by seed only");
   }
-  ASSIGN_OR_RETURN(const Table table, ReadTable(store, sweep, TextParam(params, "by", "")));
+  ASSIGN_OR_RETURN(const ArmTable table, ReadArmTable(store, sweep, TextParam(params, "by", "")));
   ASSIGN_OR_RETURN(const std::string baseline,
                    FindBaseline(table, TextParam(params, "baseline", "")));
   ASSIGN_OR_RETURN(const Runs runs, ReadRuns(store, sweep, table, metric));
@@ -270,7 +203,7 @@ absl::StatusOr<json> CompareDocument(ReadOnlyStore& store, SweepId sweep, const 
                    {"baseline", baseline},
                    {"confidence", 0.95},
                    {"arms", json::array()},
-                   {"notes", ComparisonNotes(arms)}};
+                   {"notes", ComparisonNotes(arms, runs.counts)}};
   for (const Arm& arm : arms) {
     json object = ArmObject(arm);
     AddCellFacts(sweep, table, object);

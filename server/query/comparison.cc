@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "core/strings.h"
 #include "server/stats/paired.h"
@@ -27,15 +28,44 @@ void CountStates(const RunsOfArm& runs, Arm& arm) {
   }
 }
 
-std::optional<Difference> DifferenceOf(const RunsOfArm& arm, const RunsOfArm& baseline) {
-  const auto by_pair = [](const RunsOfArm& runs) {
-    ByPair values;
-    for (const ComparedRun* run : runs) {
-      if (run->value) values.emplace(run->pair, *run->value);
+// The factors that apply to every run of both arms.
+std::set<std::string> SharedFactors(const RunsOfArm& arm, const RunsOfArm& baseline) {
+  std::set<std::string> shared;
+  if (arm.empty() || baseline.empty()) return shared;
+  for (const auto& [key, level] : arm.front()->rest) shared.insert(key);
+  for (const RunsOfArm* runs : {&arm, &baseline}) {
+    for (const ComparedRun* run : *runs) {
+      std::erase_if(shared, [run](const std::string& key) { return !run->rest.contains(key); });
     }
-    return values;
-  };
-  const std::vector<double> differences = PairedDifferences(by_pair(arm), by_pair(baseline));
+  }
+  return shared;
+}
+
+// The mean of each group of runs that are alike in what is shared; a group of which a run has no
+// value has none, since the others alone would be another question's answer.
+ByPair ValuesByPair(const RunsOfArm& runs, const std::set<std::string>& shared) {
+  std::map<std::string, RunsOfArm> groups;
+  for (const ComparedRun* run : runs) {
+    std::string pair = Cat(run->seed);
+    for (const std::string& key : shared) pair += Cat("/", run->rest.at(key));
+    groups[pair].push_back(run);
+  }
+  ByPair values;
+  for (const auto& [pair, group] : groups) {
+    double sum = 0;
+    const bool complete = std::all_of(group.begin(), group.end(), [&sum](const ComparedRun* run) {
+      if (run->value) sum += *run->value;
+      return run->value.has_value();
+    });
+    if (complete) values.emplace(pair, sum / static_cast<double>(group.size()));
+  }
+  return values;
+}
+
+std::optional<Difference> DifferenceOf(const RunsOfArm& arm, const RunsOfArm& baseline) {
+  const std::set<std::string> shared = SharedFactors(arm, baseline);
+  const std::vector<double> differences =
+      PairedDifferences(ValuesByPair(arm, shared), ValuesByPair(baseline, shared));
   if (differences.empty()) return std::nullopt;
   return Difference{Summarize(differences), SignFlipPValue(differences)};
 }
@@ -87,17 +117,15 @@ std::vector<Arm> CompareArms(const std::vector<ComparedRun>& runs, const std::st
   return arms;
 }
 
-std::vector<std::string> ComparisonNotes(const std::vector<Arm>& arms) {
+std::vector<std::string> ComparisonNotes(const std::vector<Arm>& arms, const RunCounts& counts) {
   std::vector<std::string> notes;
-  int64_t open = 0;
-  int64_t planned = 0;
   int64_t fewest = 0;
   for (const Arm& arm : arms) {
-    open += arm.open;
-    planned += arm.planned;
     if (arm.value.n > 0) fewest = fewest == 0 ? arm.value.n : std::min(fewest, arm.value.n);
   }
-  if (open > 0) notes.push_back(Cat(open, " of ", planned, " runs are not finished"));
+  if (counts.open > 0) {
+    notes.push_back(Cat(counts.open, " of ", counts.planned, " runs are not finished"));
+  }
   NotePerArm(arms, &Arm::failed, "failed", notes);
   NotePerArm(arms, &Arm::cancelled, "were cancelled", notes);
   NotePerArm(arms, &Arm::censored, "were censored: neither healthy nor diverged", notes);

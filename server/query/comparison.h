@@ -1,6 +1,8 @@
 #ifndef NORMLAB_SERVER_QUERY_COMPARISON_H_
 #define NORMLAB_SERVER_QUERY_COMPARISON_H_
 
+#include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -13,8 +15,10 @@ namespace normlab::server {
 
 // One run of a sweep as a comparison sees it. Facts only.
 struct ComparedRun {
-  std::string arm;   // which arm it belongs to
-  std::string pair;  // what it shares with its partner in another arm: the seed, and other factors
+  std::string arm;  // which arm it belongs to
+  // What it shares with its partners in another arm: the seed, and the levels of other factors.
+  int64_t seed = 0;
+  std::map<std::string, std::string> rest;
   RunState state = RunState::kQueued;
   std::optional<Outcome> outcome;
   // The metric at the run's last step; not finite where that was measured. Empty for a run that is
@@ -49,11 +53,19 @@ struct Arm {
   std::optional<double> tokens_per_s;
 };
 
-// The arms in order of first appearance. `baseline` is one of them.
+// Runs of the whole comparison; one that is in several arms counts once.
+struct RunCounts {
+  int64_t open = 0;
+  int64_t planned = 0;
+};
+
+// The arms in order of first appearance. `baseline` is one of them. Partners have the same seed and
+// the same levels of those factors that apply in both arms; where one arm has several runs of that
+// kind (its other factor does not apply over there), the pair has their mean.
 std::vector<Arm> CompareArms(const std::vector<ComparedRun>& runs, const std::string& baseline);
 
 // What a reader must know to read the table right: what is missing and why.
-std::vector<std::string> ComparisonNotes(const std::vector<Arm>& arms);
+std::vector<std::string> ComparisonNotes(const std::vector<Arm>& arms, const RunCounts& counts);
 
 }  // namespace normlab::server
 

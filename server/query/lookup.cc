@@ -1,5 +1,6 @@
 #include "server/query/lookup.h"
 
+#include <limits>
 #include <vector>
 
 #include "core/selector.h"
@@ -114,6 +115,22 @@ absl::StatusOr<RunId> FindRun(ReadOnlyStore& store, const std::string& text) {
                     selector.seed);
   }
   return RunId(id);
+}
+
+absl::StatusOr<RunSpan> FindRuns(ReadOnlyStore& store, const std::string& text) {
+  ASSIGN_OR_RETURN(const Selector selector, ParseSelector(text));
+  if (selector.kind == Selector::Kind::kAll) {
+    return RunSpan{RunId(1), RunId(std::numeric_limits<int64_t>::max())};
+  }
+  if (selector.kind == Selector::Kind::kRunRange) {
+    ASSIGN_OR_RETURN(const int64_t any,
+                     OneId(store, "SELECT id FROM run WHERE id BETWEEN ?1 AND ?2 LIMIT 1",
+                           {selector.first_run.value(), selector.last_run.value()}));
+    if (any == 0) return NotFound("there is no run from ", text);
+    return RunSpan{selector.first_run, selector.last_run};
+  }
+  ASSIGN_OR_RETURN(const RunId run, FindRun(store, text));
+  return RunSpan{run, run};
 }
 
 }  // namespace normlab::server

@@ -20,6 +20,13 @@ struct SweepChoice {
 absl::StatusOr<SweepChoice> FindSweep(ReadOnlyStore& store, const std::string& selector);
 
 // The same where a run is wanted: "r37", "s3/c4/2"; and "last": the run that started last.
+// Runs by number: of "all", "r37", "r37-r40" or "s3/c4/2".
+struct RunSpan {
+  RunId first;
+  RunId last;
+};
+absl::StatusOr<RunSpan> FindRuns(ReadOnlyStore& store, const std::string& text);
+
 absl::StatusOr<RunId> FindRun(ReadOnlyStore& store, const std::string& selector);
 
 }  // namespace normlab::server

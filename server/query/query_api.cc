@@ -74,6 +74,12 @@ class Request {
 
   absl::StatusOr<json> TopLevel(const std::string& path, const std::string& head) {
     if (head == "query") return SqlDocument(store_, params_, clock_);
+    if (head == "runs") {
+      RETURN_IF_ERROR(CheckParams(params_, {"select"}));
+      ASSIGN_OR_RETURN(const RunSpan span, FindRuns(store_, TextParam(params_, "select", "all")));
+      ASSIGN_OR_RETURN(const Surroundings around, Around());
+      return RunsDocument(store_, span, around);
+    }
     RETURN_IF_ERROR(CheckParams(params_, {}));
     if (head == "sweeps") {
       ASSIGN_OR_RETURN(const Surroundings around, Around());

@@ -20,7 +20,7 @@ namespace {
 
 constexpr char kMembers[] =
     "SELECT m.sweep AS sweep_id, m.cell AS cell_number, m.linked, c.label AS cell_label, "
-    "c.factors AS cell_factors, r.budget_failures, v.* "
+    "c.factors AS cell_factors, c.combinations AS cell_combinations, r.budget_failures, v.* "
     "FROM member m JOIN cell c ON c.sweep = m.sweep AND c.number = m.cell "
     "JOIN run r ON r.id = m.run JOIN run_v v ON v.run_id = m.run ";
 
@@ -75,6 +75,9 @@ json RunObject(const RowView& row, const std::vector<WorkerFacts>& workers) {
               {"growth", GrowthRatio(row)},
               {"device_seconds", row.Json("device_seconds")},
               {"explain", ExplainRun(FactsOf(row), workers, kTrainerMath)}};
+  // Of a merged cell: what its other names stand for.
+  json combinations = row.Parsed("cell_combinations");
+  if (combinations.size() > 1) run["combinations"] = std::move(combinations);
   for (const char* time : {"queued_at", "started_at", "finished_at"}) run[time] = row.Json(time);
   for (const char* number : {"train_loss", "val_loss", "best_val_loss", "ppl_of_mean",
                              "mean_seq_ppl", "grad_norm", "tokens_per_s"}) {
@@ -115,6 +118,15 @@ absl::StatusOr<json> RunRows(ReadOnlyStore& store, const SweepChoice& choice,
   }
   return RunObjects(store, members + "WHERE m.sweep = ?1 AND m.cell = ?2 ORDER BY m.seed",
                     {choice.sweep.value(), int64_t{choice.cell.value()}}, workers);
+}
+
+absl::StatusOr<json> RunRange(ReadOnlyStore& store, RunId first, RunId last,
+                              const std::vector<WorkerFacts>& workers) {
+  return RunObjects(store,
+                    std::string(kMembers) +
+                        "WHERE m.run BETWEEN ?1 AND ?2 AND m.sweep = (SELECT min(x.sweep) FROM "
+                        "member x WHERE x.run = m.run) ORDER BY m.run",
+                    {first.value(), last.value()}, workers);
 }
 
 absl::StatusOr<json> RunRow(ReadOnlyStore& store, RunId run,

@@ -21,6 +21,10 @@ class RowView;
 absl::StatusOr<nlohmann::json> RunRows(ReadOnlyStore& store, const SweepChoice& choice,
                                        const std::vector<WorkerFacts>& workers);
 
+// Runs by number, both ends included, each once: as the member of the sweep that asked first.
+absl::StatusOr<nlohmann::json> RunRange(ReadOnlyStore& store, RunId first, RunId last,
+                                        const std::vector<WorkerFacts>& workers);
+
 // One run, as the member of the sweep that asked for it first.
 absl::StatusOr<nlohmann::json> RunRow(ReadOnlyStore& store, RunId run,
                                       const std::vector<WorkerFacts>& workers);

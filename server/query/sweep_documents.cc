@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -209,6 +210,19 @@ absl::StatusOr<json> SweepRunsDocument(ReadOnlyStore& store, const SweepChoice& 
   return json{{"schema", "normlab.runs.v1"},
               {"sweep", ToString(choice.sweep)},
               {"factor_keys", std::move(keys)},
+              {"runs", std::move(runs)}};
+}
+
+absl::StatusOr<json> RunsDocument(ReadOnlyStore& store, const RunSpan& span,
+                                  const Surroundings& around) {
+  ASSIGN_OR_RETURN(json runs, RunRange(store, span.first, span.last, around.workers));
+  std::set<std::string> keys;
+  for (const json& run : runs) {
+    for (const auto& [key, level] : run.at("factors").items()) keys.insert(key);
+  }
+  return json{{"schema", "normlab.runs.v1"},
+              {"sweep", nullptr},
+              {"factor_keys", keys},
               {"runs", std::move(runs)}};
 }
 

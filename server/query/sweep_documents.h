@@ -26,6 +26,10 @@ absl::StatusOr<nlohmann::json> SweepsDocument(ReadOnlyStore& store, const Surrou
 absl::StatusOr<nlohmann::json> SweepDocument(ReadOnlyStore& store, SweepId sweep,
                                              const Surroundings& around);
 
+// normlab.runs.v1: runs by number, of whatever sweeps; "sweep" is null.
+absl::StatusOr<nlohmann::json> RunsDocument(ReadOnlyStore& store, const RunSpan& span,
+                                            const Surroundings& around);
+
 // normlab.runs.v1: the runs of a sweep or of one of its cells.
 absl::StatusOr<nlohmann::json> SweepRunsDocument(ReadOnlyStore& store, const SweepChoice& choice,
                                                  const Surroundings& around);

@@ -18,7 +18,7 @@ ComparedRun Done(const std::string& arm, int seed, double value,
                  Outcome outcome = Outcome::kHealthy) {
   ComparedRun run;
   run.arm = arm;
-  run.pair = std::to_string(seed);
+  run.seed = seed;
   run.state = RunState::kDone;
   run.outcome = outcome;
   run.value = value;
@@ -34,7 +34,7 @@ ComparedRun EndedEarly(const std::string& arm, int seed, Outcome outcome) {
 ComparedRun Open(const std::string& arm, int seed) {
   ComparedRun run;
   run.arm = arm;
-  run.pair = std::to_string(seed);
+  run.seed = seed;
   return run;
 }
 
@@ -52,6 +52,40 @@ TEST(CompareArmsTest, DifferencesAreWithinSeeds) {
   EXPECT_EQ(arms[1].difference->summary.n, 2);
   EXPECT_NEAR(*arms[1].difference->summary.mean, -0.1, 1e-12);
   EXPECT_DOUBLE_EQ(*arms[1].difference->p_signflip, 0.5);
+}
+
+ComparedRun WithDt(ComparedRun run, const std::string& dt) {
+  run.rest["residual.dt"] = dt;
+  return run;
+}
+
+// Both arms have a Δt: partners have the same one.
+TEST(CompareArmsTest, PartnersAgreeInTheOtherFactors) {
+  const std::vector<Arm> arms =
+      CompareArms({WithDt(Done("pre", 1, 2.0), "0.1"), WithDt(Done("pre", 1, 4.0), "1"),
+                   WithDt(Done("deep", 1, 2.5), "0.1"), WithDt(Done("deep", 1, 4.25), "1")},
+                  "pre");
+  ASSERT_TRUE(arms[1].difference.has_value());
+  EXPECT_EQ(arms[1].difference->summary.n, 2);
+  EXPECT_DOUBLE_EQ(*arms[1].difference->summary.mean, 0.375);
+}
+
+// Δt means nothing to geo: its one run of a seed meets the mean of the baseline's over Δt, and
+// counts once.
+TEST(CompareArmsTest, AFactorThatOneArmLacksIsAveragedOver) {
+  std::vector<ComparedRun> runs = {WithDt(Done("pre", 1, 2.0), "0.1"),
+                                   WithDt(Done("pre", 1, 4.0), "1"),
+                                   WithDt(Done("pre", 2, 3.0), "0.1"),
+                                   WithDt(Done("pre", 2, 5.0), "1"),
+                                   Done("geo", 1, 2.5),
+                                   Done("geo", 2, 3.0)};
+  const std::vector<Arm> arms = CompareArms(runs, "pre");
+  ASSERT_TRUE(arms[1].difference.has_value());
+  EXPECT_EQ(arms[1].difference->summary.n, 2);
+  EXPECT_DOUBLE_EQ(*arms[1].difference->summary.mean, -0.75);  // 2.5 − 3, 3 − 4
+  // Half of a group would be another question's answer.
+  runs[3].value.reset();
+  EXPECT_DOUBLE_EQ(*CompareArms(runs, "pre")[1].difference->summary.mean, -0.5);
 }
 
 TEST(CompareArmsTest, ADivergedRunCountsAndItsEarlyValueDoesNot) {
@@ -82,7 +116,8 @@ TEST(ComparisonNotesTest, SayWhatIsMissing) {
   const std::vector<std::string> notes = ComparisonNotes(
       CompareArms({Done("pre", 1, 2.0), Done("pre", 2, nan), Open("geo", 1), Open("geo", 2), failed,
                    EndedEarly("post", 1, Outcome::kDiverged)},
-                  "pre"));
+                  "pre"),
+      {.open = 2, .planned = 6});
   EXPECT_THAT(notes, Contains("2 of 6 runs are not finished"));
   EXPECT_THAT(notes, Contains("geo: 1 of 3 runs failed"));
   EXPECT_THAT(notes, Contains(HasSubstr("post: 1 of 1 runs ended before their last step")));

@@ -33,6 +33,12 @@ json Spec(const std::string& name, const std::vector<QueryLab::Arm>& arms, int64
           {"resources", {{"gpus", gpus}, {"cpus", 1}, {"memory", 0}}}};
 }
 
+json Combinations(const std::vector<std::string>& names) {
+  json combinations = json::array();
+  for (const std::string& name : names) combinations.push_back({{"norm.placement", name}});
+  return combinations;
+}
+
 RunRow RunOf(RunId id, const QueryLab::Arm& arm, int64_t seed, int64_t gpus) {
   RunRow run;
   run.id = id;
@@ -51,10 +57,10 @@ RunRow RunOf(RunId id, const QueryLab::Arm& arm, int64_t seed, int64_t gpus) {
   run.seed = seed;
   run.steps = kSteps;
   run.cost_class = "c";
-  run.gpus = gpus;
-  run.cpus = 1;
-  run.budget_failures = 2;
-  run.budget_preemptions = -1;
+  run.needs.gpus = gpus;
+  run.needs.cpus = 1;
+  run.needs.budget_failures = 2;
+  run.needs.budget_preemptions = -1;
   return run;
 }
 
@@ -86,7 +92,8 @@ SweepId QueryLab::AddSweep(const std::string& name, const std::vector<Arm>& arms
     const std::vector<std::string> names =
         arms[i].names.empty() ? std::vector{arms[i].label} : arms[i].names;
     const std::string factors = json{{"norm.placement", names[0]}}.dump();
-    changes.cells.push_back({sweep, cell, arms[i].label, json(names).dump(), factors, i == 0});
+    changes.cells.push_back({sweep, cell, arms[i].label, json(names).dump(), factors,
+                             Combinations(names).dump(), i == 0});
     for (int seed = 1; seed <= seeds; ++seed) {
       const RunId run(static_cast<int64_t>(runs_.size()));
       runs_.emplace_back();
