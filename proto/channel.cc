@@ -28,6 +28,13 @@ grpc::ChannelArguments Arguments() {
   return arguments;
 }
 
+// "failed to connect to all addresses; last error: UNKNOWN: ipv4:127.0.0.1:1: Failed to connect to
+// remote host: Connection refused": people need the end of it.
+std::string ReasonIn(const std::string& message) {
+  const size_t colon = message.rfind(": ");
+  return colon == std::string::npos ? message : message.substr(colon + 2);
+}
+
 }  // namespace
 
 ServerChannel::ServerChannel(std::shared_ptr<grpc::Channel> channel, std::string address,
@@ -57,8 +64,10 @@ void ServerChannel::Prepare(grpc::ClientContext& context, absl::Duration timeout
 absl::Status ServerChannel::ToStatus(const grpc::Status& status) const {
   if (status.ok()) return absl::OkStatus();
   absl::Status ours(static_cast<absl::StatusCode>(status.error_code()), status.error_message());
-  if (status.error_code() == grpc::StatusCode::UNAVAILABLE) {
-    return AddContext(std::move(ours), absl::StrCat("no normlab server answers at ", address_));
+  if (status.error_code() == grpc::StatusCode::UNAVAILABLE &&
+      status.error_details() != kFromServer) {
+    return absl::UnavailableError(absl::StrCat("no normlab server answers at ", address_, " (",
+                                               ReasonIn(status.error_message()), ")"));
   }
   return ours;
 }

@@ -21,6 +21,10 @@ namespace normlab {
 // long.
 inline constexpr int kMaxMessageBytes = 64 << 20;
 
+// Details of every status that a server itself gives, which tells it from one that gRPC makes up
+// when it reaches nobody: both may be Unavailable.
+inline constexpr char kFromServer[] = "normlab";
+
 // An open way to a server, as its connect file describes it. Thread-safe; copies share one
 // connection.
 //
@@ -41,7 +45,8 @@ class ServerChannel {
   // Gives `context` the token and a deadline `timeout` from now.
   void Prepare(grpc::ClientContext& context, absl::Duration timeout) const;
 
-  // gRPC's status as ours, codes unchanged. Unavailable names the address that was tried.
+  // gRPC's status as ours, codes unchanged. Unavailable names the address where nobody answered,
+  // unless the server itself says so.
   absl::Status ToStatus(const grpc::Status& status) const;
 
  private:

@@ -80,10 +80,29 @@ absl::StatusOr<v1::SynchronizeReply> GrpcServerLink::Synchronize(
   ASSIGN_OR_RETURN(const auto connection, Current());
   grpc::ClientContext context;
   connection->channel.Prepare(context, kSynchronizeTimeout);
+  v1::SynchronizeRequest sent = request;
+  {
+    MutexLock lock(mu_);
+    if (std::exchange(wait_ended_, false)) sent.set_wait_ms(0);
+    waiting_ = &context;
+  }
   v1::SynchronizeReply reply;
-  RETURN_IF_ERROR(Noted(
-      connection->channel.ToStatus(connection->stub->Synchronize(&context, request, &reply))));
+  const grpc::Status status = connection->stub->Synchronize(&context, sent, &reply);
+  {
+    MutexLock lock(mu_);
+    waiting_ = nullptr;
+  }
+  RETURN_IF_ERROR(Noted(connection->channel.ToStatus(status)));
   return reply;
+}
+
+void GrpcServerLink::EndWait() {
+  MutexLock lock(mu_);
+  if (waiting_ != nullptr) {
+    waiting_->TryCancel();
+  } else {
+    wait_ended_ = true;
+  }
 }
 
 absl::StatusOr<v1::AppendReply> GrpcServerLink::AppendRecords(const v1::AppendRequest& request) {

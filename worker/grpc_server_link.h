@@ -8,6 +8,10 @@
 #include "core/mutex.h"
 #include "worker/server_link.h"
 
+namespace grpc {
+class ClientContext;
+}
+
 namespace normlab::worker {
 
 // The real link. A call that finds no server, or one that refuses the token or the instance, makes
@@ -20,6 +24,7 @@ class GrpcServerLink : public ServerLink {
 
   std::string Instance() override;
   absl::StatusOr<v1::SynchronizeReply> Synchronize(const v1::SynchronizeRequest& request) override;
+  void EndWait() override;
   absl::StatusOr<v1::AppendReply> AppendRecords(const v1::AppendRequest& request) override;
   absl::Status FetchDataset(const std::string& sha256,
                             absl::FunctionRef<absl::Status(const v1::DatasetChunk&)> sink) override;
@@ -36,6 +41,8 @@ class GrpcServerLink : public ServerLink {
   ConnectInfo info_ GUARDED_BY(mu_);
   absl::Status unusable_ GUARDED_BY(mu_);  // why there is no connection
   std::shared_ptr<Connection> connection_ GUARDED_BY(mu_);
+  grpc::ClientContext* waiting_ GUARDED_BY(mu_) = nullptr;  // the Synchronize under way
+  bool wait_ended_ GUARDED_BY(mu_) = false;
 };
 
 }  // namespace normlab::worker

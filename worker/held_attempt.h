@@ -30,7 +30,8 @@ struct AttemptIdentity {
 class HeldAttempt {
  public:
   // Opens the log in `dir`, which is made if need be, and reads it through for the progress so far.
-  // `on_record` is called after every record, by the thread that appends, with no lock held.
+  // `on_record` is called after every record, by the thread that appends; it must not call back
+  // into anything that appends.
   static absl::StatusOr<std::shared_ptr<HeldAttempt>> Open(std::string dir,
                                                            const AttemptIdentity& identity,
                                                            std::function<void()> on_record);

@@ -30,6 +30,10 @@ class ServerLink {
   virtual absl::StatusOr<v1::SynchronizeReply> Synchronize(
       const v1::SynchronizeRequest& request) = 0;
 
+  // From another thread: a Synchronize that waits for news ends with Cancelled; without one, the
+  // next one does not wait.
+  virtual void EndWait() = 0;
+
   virtual absl::StatusOr<v1::AppendReply> AppendRecords(const v1::AppendRequest& request) = 0;
 
   // Hands every chunk to `sink` as it comes; an error of the sink ends the call and comes back.

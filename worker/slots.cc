@@ -112,11 +112,13 @@ void Slots::RunIn(Slot& slot, HeldAttempt& attempt, const Assignment& assignment
   exit.stopped_by = attempt.progress().stopped_by;
   // Without an exit record nobody may count the attempt as ended. When it cannot be written, the
   // log stays as it is, and the next start of the worker closes it (AttemptStore::Recover).
-  while (!attempt.Append(exit).ok() && !stop.Get().now) {
-    Pause([&stop] { return stop.Get().now; });
-  }
+  // Under the lock: whoever hears of the exit may give the slot to the next attempt at once.
   {
     MutexLock lock(mu_);
+    const auto hurried = [&stop] { return stop.Get().now; };
+    while (!attempt.Append(exit).ok() && !hurried()) {
+      clock_.WaitUntil(clock_.MonotonicNow() + kRetryPause, mu_, stopped_, hurried);
+    }
     slot.attempt = nullptr;
   }
   on_free_();

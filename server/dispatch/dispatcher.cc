@@ -26,9 +26,12 @@ void Dispatcher::SetChangeListener(ChangeListener listener) {
   impl_->SetChangeListener(std::move(listener));
 }
 
-absl::StatusOr<SyncReply> Dispatcher::Synchronize(const SyncRequest& request) {
-  return impl_->Synchronize(request);
+absl::StatusOr<SyncReply> Dispatcher::Synchronize(const SyncRequest& request,
+                                                  const Patience& patience) {
+  return impl_->Synchronize(request, patience);
 }
+
+void Dispatcher::EndWaits() { impl_->EndWaits(); }
 
 absl::StatusOr<SubmitReply> Dispatcher::Submit(const SubmitRequest& request) {
   return impl_->Submit(request);
@@ -152,6 +155,13 @@ absl::Status Dispatcher::Impl::CommitChanges(const RunChanges& changes) {
   if (changes.empty()) return absl::OkStatus();
   const absl::Status status = store_.Commit(changes);
   if (!status.ok()) failure_ = status;
+  // Workers that wait look again; what only says that somebody called is no news to them.
+  const bool news = !changes.sweeps.empty() || !changes.states.empty() ||
+                    !changes.attempts.empty() || !changes.cancelled.empty();
+  if (news || !status.ok()) {
+    ++news_;
+    news_cond_.NotifyAll();
+  }
   return status;
 }
 

@@ -9,6 +9,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "core/clock.h"
 #include "core/ids.h"
 #include "core/random.h"
@@ -23,6 +24,13 @@ class RunStore;
 
 // Tells what a commit changed. Called without locks held, on the thread that committed.
 using ChangeListener = std::function<void(const std::set<SweepId>&, const std::set<RunId>&)>;
+
+// How long a worker's call may stay unanswered while there is nothing to say.
+struct Patience {
+  absl::Duration wait = absl::ZeroDuration();
+  // True once nobody waits for the answer any more: nothing may be assigned then.
+  std::function<bool()> gone = [] { return false; };
+};
 
 struct DispatcherOptions {
   SchedulerOptions scheduler;
@@ -51,7 +59,12 @@ class Dispatcher {
 
   // The control call of a worker. Aborted: a newer incarnation of the worker has called already.
   // FailedPrecondition: a protocol version that this server does not speak.
-  absl::StatusOr<SyncReply> Synchronize(const SyncRequest& request);
+  // With patience it answers as soon as it has something to say, at the latest when the wait is
+  // over. A newer call of the same worker ends the wait of an older one.
+  absl::StatusOr<SyncReply> Synchronize(const SyncRequest& request, const Patience& patience = {});
+
+  // Answers every waiting call now, and all later ones at once: the server is about to end.
+  void EndWaits();
 
   // Expands, links, queues. InvalidArgument: a bad spec or an unknown data set, in people's words.
   // The same client key again gives the first answer again.

@@ -1,6 +1,8 @@
 #ifndef NORMLAB_SERVER_DISPATCH_DISPATCHER_IMPL_H_
 #define NORMLAB_SERVER_DISPATCH_DISPATCHER_IMPL_H_
 
+#include <cstdint>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -24,7 +26,8 @@ class Dispatcher::Impl {
 
   absl::Status Load();
   void SetChangeListener(ChangeListener listener) { listener_ = std::move(listener); }
-  absl::StatusOr<SyncReply> Synchronize(const SyncRequest& request);
+  absl::StatusOr<SyncReply> Synchronize(const SyncRequest& request, const Patience& patience);
+  void EndWaits();
   absl::StatusOr<SubmitReply> Submit(const SubmitRequest& request);
   absl::StatusOr<nlohmann::json> Cancel(const std::string& selector, const std::string& reason);
   absl::Status OnAttemptNews(const std::vector<AttemptNews>& news);
@@ -52,14 +55,27 @@ class Dispatcher::Impl {
   absl::Status ReplayLogs(const SavedState& saved, const Moment& now) EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   // synchronize.cc
+  struct Call {  // of a worker, from its arrival to its answer
+    const SyncRequest& request;
+    const Patience& patience;
+    uint64_t turn = 0;  // of the worker's calls: a newer one has a higher number
+    absl::Time deadline;
+  };
+  struct Exchange {
+    absl::StatusOr<SyncReply> reply;
+    bool says_something = false;
+    uint64_t news_seen = 0;
+  };
+  Exchange Answer(const Call& call, Changed& changed) EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // True when there is something new to look at; false when it is time to answer.
+  bool AwaitNews(const Call& call, uint64_t seen);
   absl::StatusOr<SyncReply> ReplyOf(const WorkerOrders& orders) EXCLUSIVE_LOCKS_REQUIRED(mu_);
   absl::StatusOr<std::string> EnvelopeOf(const Run& run, const Attempt& attempt)
       EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   // submit.cc
-  absl::StatusOr<SubmitReply> SubmitLocked(const SubmitRequest& request,
-                                           const PreparedSweep& prepared, Changed& changed)
-      EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  absl::StatusOr<SubmitReply> SubmitLocked(const SubmitRequest& request, PreparedSweep& prepared,
+                                           Changed& changed) EXCLUSIVE_LOCKS_REQUIRED(mu_);
   absl::StatusOr<nlohmann::json> AnswerOf(const PreparedSweep& prepared, const SubmissionPlan& plan,
                                           const std::optional<SweepId>& sweep, const Moment& now)
       EXCLUSIVE_LOCKS_REQUIRED(mu_);
@@ -91,6 +107,11 @@ class Dispatcher::Impl {
   SweepId next_sweep_ GUARDED_BY(mu_){1};
   RunId next_run_ GUARDED_BY(mu_){1};
   absl::Status failure_ GUARDED_BY(mu_);
+  // Counts the commits that may concern a waiting worker.
+  uint64_t news_ GUARDED_BY(mu_) = 0;
+  CondVar news_cond_;
+  std::map<WorkerId, uint64_t> turns_ GUARDED_BY(mu_);
+  bool waits_over_ GUARDED_BY(mu_) = false;
 };
 
 }  // namespace normlab::server

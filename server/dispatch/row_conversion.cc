@@ -45,9 +45,9 @@ absl::StatusOr<Run> RunOf(const SavedRun& saved, const Moment& moment) {
   const RunStateRow& row = saved.state;
   Run run;
   run.id = row.id;
-  run.demand = {saved.gpus, saved.cpus, saved.memory_bytes};
-  run.budget = {saved.budget_failures, saved.budget_preemptions, saved.budget_time_s,
-                saved.budget_stall_s};
+  run.demand = {saved.needs.gpus, saved.needs.cpus, saved.needs.memory_bytes};
+  run.budget = {saved.needs.budget_failures, saved.needs.budget_preemptions,
+                saved.needs.budget_time_s, saved.needs.budget_stall_s};
   const auto state = ParseRunState(row.state);
   const auto failure = ParseFailureKind(row.failure);
   if (!state.has_value() || !failure.has_value()) {

@@ -1,9 +1,12 @@
 #include "server/dispatch/submission.h"
 
 #include <utility>
+#include <variant>
 
+#include "core/check.h"
 #include "core/file.h"
 #include "core/json.h"
+#include "core/knob.h"
 #include "core/status.h"
 #include "core/strings.h"
 #include "nlohmann/json.hpp"
@@ -54,20 +57,77 @@ absl::Status CheckMembers(const Expansion& expansion,
   return absl::OkStatus();
 }
 
-// Factor → level with its type. Factors of the combination that the flat config lacks (they do not
-// apply) keep their text.
-nlohmann::json FactorsOf(const Cell& cell) {
-  const nlohmann::json flat = cell.config.ToFlatJson();
-  nlohmann::json factors = nlohmann::json::object();
-  for (const auto& [key, level] : cell.factors) {
-    const auto value = flat.find(key);
-    factors[key] = value != flat.end() ? *value : nlohmann::json(level);
-  }
-  return factors;
+// A level with its type: 0.1 is a number, "geo" is text.
+nlohmann::json LevelOf(const std::string& key, const std::string& text) {
+  const auto value = ParseValue(*FindKnob(key), text);
+  CHECK(value.ok()) << key << ": " << value.status().ToString();
+  return std::visit([](const auto& typed) { return nlohmann::json(typed); }, *value);
+}
+
+// Factor → level with its type.
+nlohmann::json FactorsJson(const Cell::Factors& factors) {
+  nlohmann::json object = nlohmann::json::object();
+  for (const auto& [key, text] : factors) object[key] = LevelOf(key, text);
+  return object;
+}
+
+nlohmann::json CombinationsOf(const Cell& cell) {
+  nlohmann::json combinations = nlohmann::json::array();
+  for (const Cell::Factors& factors : cell.combinations)
+    combinations.push_back(FactorsJson(factors));
+  return combinations;
 }
 
 const Cell& CellOf(const PreparedSweep& sweep, CellNumber number) {
   return sweep.expansion.cells[static_cast<size_t>(number.value()) - 1];
+}
+
+// Runs of one class take about the same time per step.
+std::string CostClass(const RunConfig& config, const Resources& resources) {
+  std::vector<std::string> parts;
+  for (const char* key : {"model.layers", "model.width", "model.ffn", "model.seq_len",
+                          "model.vocab", "train.batch", "train.precision"}) {
+    parts.push_back(config.ValueText(key));
+  }
+  parts.push_back(Cat(resources.gpus));
+  return Join(parts, "/");
+}
+
+RunRow RunRowOf(const PreparedSweep& sweep, const Member& member) {
+  const SweepSpec& spec = sweep.spec;
+  RunRow row;
+  row.identity = member.identity;
+  row.canonical = member.canonical_json;
+  row.config = DumpStrict(member.config.ToJson());
+  row.config_flat = DumpStrict(member.config.ToFlatJson());
+  row.factors = "{}";
+  row.label = CellOf(sweep, member.cell).label;
+  row.observations = DumpStrict(member.config.Observations());
+  row.stop = DumpStrict(ToJson(spec.stop));
+  row.data_name = member.dataset_name;
+  row.data_sha256 = member.dataset_sha256;
+  row.seed = member.seed;
+  row.steps = member.config.Int("train.steps");
+  row.warmup = member.config.Applies("train.warmup") ? member.config.Int("train.warmup") : 0;
+  row.cost_class = CostClass(member.config, spec.resources);
+  row.needs.gpus = spec.resources.gpus;
+  row.needs.cpus = spec.resources.cpus;
+  row.needs.memory_bytes = spec.resources.memory_bytes;
+  row.needs.budget_failures = spec.budget.failures;
+  row.needs.budget_preemptions = spec.budget.preemptions;
+  row.needs.budget_time_s = spec.budget.time_s;
+  row.needs.budget_stall_s = spec.budget.stall_s;
+  return row;
+}
+
+CellRow CellRowOf(const Cell& cell) {
+  return {SweepId(),
+          cell.number,
+          cell.label,
+          DumpStrict(nlohmann::json(cell.names)),
+          DumpStrict(FactorsJson(cell.factors())),
+          DumpStrict(CombinationsOf(cell)),
+          cell.baseline};
 }
 
 }  // namespace
@@ -88,7 +148,10 @@ absl::StatusOr<PreparedSweep> PrepareSweep(const std::string& spec_json,
   RETURN_IF_ERROR(CheckMembers(sweep.expansion, datasets));
   for (const Member& member : sweep.expansion.members) {
     sweep.datasets.emplace(member.dataset_name, datasets.at(member.dataset_name));
+    sweep.rows.push_back(RunRowOf(sweep, member));
   }
+  for (const Cell& cell : sweep.expansion.cells) sweep.cells.push_back(CellRowOf(cell));
+  sweep.spec_json = DumpStrict(sweep.spec.ToJson());
   return sweep;
 }
 
@@ -107,7 +170,10 @@ absl::StatusOr<SubmissionPlan> PlanSubmission(const PreparedSweep& sweep, RunId 
     MemberPlan planned;
     if (!fresh) {
       ASSIGN_OR_RETURN(const auto candidates, store.FindRuns(member.identity));
-      planned.run = FindLinkable(candidates, member.config.Observations(), stop);
+      if (!candidates.empty()) {
+        ASSIGN_OR_RETURN(const nlohmann::json asked, ParseJson(sweep.rows[i].observations));
+        planned.run = FindLinkable(candidates, asked, stop);
+      }
     }
     planned.linked = static_cast<bool>(planned.run);
     if (planned.linked) {
@@ -123,44 +189,6 @@ absl::StatusOr<SubmissionPlan> PlanSubmission(const PreparedSweep& sweep, RunId 
   return plan;
 }
 
-std::string CostClass(const RunConfig& config, const Resources& resources) {
-  std::vector<std::string> parts;
-  for (const char* key : {"model.layers", "model.width", "model.ffn", "model.seq_len",
-                          "model.vocab", "train.batch", "train.precision"}) {
-    parts.push_back(config.ValueText(key));
-  }
-  parts.push_back(Cat(resources.gpus));
-  return Join(parts, "/");
-}
-
-RunRow RunRowOf(const PreparedSweep& sweep, const Member& member, RunId id) {
-  const SweepSpec& spec = sweep.spec;
-  RunRow row;
-  row.id = id;
-  row.identity = member.identity;
-  row.canonical = member.canonical_json;
-  row.config = DumpStrict(member.config.ToJson());
-  row.config_flat = DumpStrict(member.config.ToFlatJson());
-  row.factors = "{}";
-  row.label = CellOf(sweep, member.cell).label;
-  row.observations = DumpStrict(member.config.Observations());
-  row.stop = DumpStrict(ToJson(spec.stop));
-  row.data_name = member.dataset_name;
-  row.data_sha256 = member.dataset_sha256;
-  row.seed = member.seed;
-  row.steps = member.config.Int("train.steps");
-  row.warmup = member.config.Applies("train.warmup") ? member.config.Int("train.warmup") : 0;
-  row.cost_class = CostClass(member.config, spec.resources);
-  row.gpus = spec.resources.gpus;
-  row.cpus = spec.resources.cpus;
-  row.memory_bytes = spec.resources.memory_bytes;
-  row.budget_failures = spec.budget.failures;
-  row.budget_preemptions = spec.budget.preemptions;
-  row.budget_time_s = spec.budget.time_s;
-  row.budget_stall_s = spec.budget.stall_s;
-  return row;
-}
-
 Run RunOf(const PreparedSweep& sweep, RunId id) {
   const SweepSpec& spec = sweep.spec;
   Run run;
@@ -171,13 +199,18 @@ Run RunOf(const PreparedSweep& sweep, RunId id) {
   return run;
 }
 
-std::vector<CellRow> CellRowsOf(const PreparedSweep& sweep, SweepId id) {
-  std::vector<CellRow> rows;
-  for (const Cell& cell : sweep.expansion.cells) {
-    rows.push_back({id, cell.number, cell.label, DumpStrict(nlohmann::json(cell.names)),
-                    DumpStrict(FactorsOf(cell)), cell.baseline});
+std::vector<RunRow> TakeRunRows(PreparedSweep& sweep, const SubmissionPlan& plan) {
+  std::vector<RunRow> rows;
+  for (const size_t member : plan.created) {
+    rows.push_back(std::move(sweep.rows[member]));
+    rows.back().id = plan.members[member].run;
   }
   return rows;
+}
+
+std::vector<CellRow> TakeCellRows(PreparedSweep& sweep, SweepId id) {
+  for (CellRow& row : sweep.cells) row.sweep = id;
+  return std::move(sweep.cells);
 }
 
 std::vector<MemberRow> MemberRowsOf(const PreparedSweep& sweep, const SubmissionPlan& plan,
@@ -186,7 +219,7 @@ std::vector<MemberRow> MemberRowsOf(const PreparedSweep& sweep, const Submission
   for (size_t i = 0; i < plan.members.size(); ++i) {
     const Member& member = sweep.expansion.members[i];
     rows.push_back({id, member.cell, member.seed, plan.members[i].run, plan.members[i].linked,
-                    DumpStrict(FactorsOf(CellOf(sweep, member.cell)))});
+                    sweep.cells[static_cast<size_t>(member.cell.value()) - 1].factors});
   }
   return rows;
 }

@@ -17,11 +17,15 @@
 
 namespace normlab::server {
 
-// A submission as far as it can be worked out without the scheduler: read, checked, expanded.
+// A submission as far as it can be worked out without the scheduler: read, checked, expanded, and
+// its rows written. All that takes long is in here, so that nobody waits for it at a lock.
 struct PreparedSweep {
   SweepSpec spec;
+  std::string spec_json;
   Expansion expansion;
   std::map<std::string, DatasetMeta> datasets;  // those that runs use, by name
+  std::vector<RunRow> rows;    // of each member, as a run of its own; without its id
+  std::vector<CellRow> cells;  // without the sweep
 };
 
 // InvalidArgument: a bad spec (every error, one a line), or a data set that the folder lacks.
@@ -43,16 +47,14 @@ struct SubmissionPlan {
 absl::StatusOr<SubmissionPlan> PlanSubmission(const PreparedSweep& sweep, RunId next_run,
                                               bool fresh, RunStore& store);
 
-// Rows and the scheduler's run of a member that makes a new run.
-RunRow RunRowOf(const PreparedSweep& sweep, const Member& member, RunId id);
+// The scheduler's run of a member that makes a new run.
 Run RunOf(const PreparedSweep& sweep, RunId id);
-std::vector<CellRow> CellRowsOf(const PreparedSweep& sweep, SweepId id);
+// The prepared rows, completed; the sweep gives them away.
+std::vector<RunRow> TakeRunRows(PreparedSweep& sweep, const SubmissionPlan& plan);
+std::vector<CellRow> TakeCellRows(PreparedSweep& sweep, SweepId id);
 std::vector<MemberRow> MemberRowsOf(const PreparedSweep& sweep, const SubmissionPlan& plan,
                                     SweepId id);
 std::vector<DatasetRow> DatasetRowsOf(const PreparedSweep& sweep);
-
-// Runs of one class take about the same time per step.
-std::string CostClass(const RunConfig& config, const Resources& resources);
 
 // "peri = sandwich", or "geo (residual.dt does not apply)".
 std::vector<std::string> MergeTexts(const Expansion& expansion);

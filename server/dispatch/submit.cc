@@ -14,9 +14,8 @@ absl::StatusOr<SubmitReply> Dispatcher::Impl::Submit(const SubmitRequest& reques
   if (request.client_key.empty() && !request.dry_run) {
     return InvalidArgument("a submission carries a client key");
   }
-  // The long part comes before the lock: expansion needs no state.
-  ASSIGN_OR_RETURN(const PreparedSweep prepared,
-                   PrepareSweep(request.spec_json, options_.datasets_dir));
+  // The long part comes before the lock: expansion and rows need no state.
+  ASSIGN_OR_RETURN(PreparedSweep prepared, PrepareSweep(request.spec_json, options_.datasets_dir));
   Changed changed;
   absl::StatusOr<SubmitReply> reply;
   {
@@ -29,7 +28,7 @@ absl::StatusOr<SubmitReply> Dispatcher::Impl::Submit(const SubmitRequest& reques
 }
 
 absl::StatusOr<SubmitReply> Dispatcher::Impl::SubmitLocked(const SubmitRequest& request,
-                                                           const PreparedSweep& prepared,
+                                                           PreparedSweep& prepared,
                                                            Changed& changed) {
   const Moment now = Now();
   RETURN_IF_ERROR(Commit(scheduler_.OnTime(now.monotonic), now, changed));
@@ -47,21 +46,18 @@ absl::StatusOr<SubmitReply> Dispatcher::Impl::SubmitLocked(const SubmitRequest& 
   const SweepSpec& spec = prepared.spec;
   RunChanges changes;
   changes.now = now.wall;
-  changes.sweeps.push_back({*id, spec.name, request.client_key, DumpStrict(spec.ToJson()),
+  changes.sweeps.push_back({*id, spec.name, request.client_key, prepared.spec_json,
                             DumpStrict(answer), prepared.expansion.combinations,
                             prepared.expansion.excluded, 0, request.max_failures});
-  changes.cells = CellRowsOf(prepared, *id);
   changes.datasets = DatasetRowsOf(prepared);
   changes.members = MemberRowsOf(prepared, plan, *id);
+  changes.cells = TakeCellRows(prepared, *id);
+  changes.runs = TakeRunRows(prepared, plan);
   NewSweep sweep;
   sweep.id = *id;
   sweep.max_failures = request.max_failures;
   sweep.linked = plan.linked;
-  for (const size_t member : plan.created) {
-    const RunId run = plan.members[member].run;
-    changes.runs.push_back(RunRowOf(prepared, prepared.expansion.members[member], run));
-    sweep.runs.push_back(RunOf(prepared, run));
-  }
+  for (const RunRow& run : changes.runs) sweep.runs.push_back(RunOf(prepared, run.id));
   AddEffects(scheduler_.OnSubmitted(std::move(sweep), now.monotonic), now, changes, changed);
   changes.states.clear();  // new rows say the same, and linking moves nobody
   changed.sweeps.insert(*id);
@@ -115,15 +111,14 @@ absl::StatusOr<nlohmann::json> Dispatcher::Impl::EstimateOf(const PreparedSweep&
   std::map<std::string, std::optional<double>> per_step;
   double total_s = 0;
   for (const size_t index : plan.created) {
-    const RunConfig& config = prepared.expansion.members[index].config;
-    const std::string cost_class = CostClass(config, prepared.spec.resources);
-    auto found = per_step.find(cost_class);
+    const RunRow& row = prepared.rows[index];
+    auto found = per_step.find(row.cost_class);
     if (found == per_step.end()) {
-      ASSIGN_OR_RETURN(const auto seconds, store_.SecondsPerStep(cost_class));
-      found = per_step.emplace(cost_class, seconds).first;
+      ASSIGN_OR_RETURN(const auto seconds, store_.SecondsPerStep(row.cost_class));
+      found = per_step.emplace(row.cost_class, seconds).first;
     }
     if (!found->second.has_value()) return nlohmann::json();
-    total_s += *found->second * static_cast<double>(config.Int("train.steps"));
+    total_s += *found->second * static_cast<double>(row.steps);
   }
   int slots = 0;
   for (const auto& [id, worker] : scheduler_.workers()) {

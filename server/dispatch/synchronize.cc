@@ -30,29 +30,67 @@ int64_t LimitMs(double seconds, double used) {
 
 }  // namespace
 
-absl::StatusOr<SyncReply> Dispatcher::Impl::Synchronize(const SyncRequest& request) {
+absl::StatusOr<SyncReply> Dispatcher::Impl::Synchronize(const SyncRequest& request,
+                                                        const Patience& patience) {
   RETURN_IF_ERROR(CheckProtocol(request));
   if (!request.worker || !request.incarnation) {
     return InvalidArgument("a worker says its id and its incarnation");
   }
-  Changed changed;
-  absl::StatusOr<SyncReply> reply;
+  Call call{request, patience, 0, clock_.MonotonicNow() + patience.wait};
   {
     MutexLock lock(mu_);
-    RETURN_IF_ERROR(HealthLocked());
-    const Moment now = Now();
-    Effects effects;
-    const auto orders = scheduler_.OnReport(request, now.monotonic, effects);
-    // Also when the call is refused: time has moved.
-    RETURN_IF_ERROR(Commit(effects, now, changed));
-    if (orders.ok()) {
-      reply = ReplyOf(*orders);
-    } else {
-      reply = orders.status();
-    }
+    call.turn = ++turns_[request.worker];
+    news_cond_.NotifyAll();
   }
-  Announce(changed);
-  return reply;
+  for (;;) {
+    Changed changed;
+    Exchange exchange;
+    {
+      MutexLock lock(mu_);
+      exchange = Answer(call, changed);
+    }
+    Announce(changed);
+    if (!exchange.reply.ok() || exchange.says_something) return exchange.reply;
+    if (!AwaitNews(call, exchange.news_seen)) return exchange.reply;
+  }
+}
+
+Dispatcher::Impl::Exchange Dispatcher::Impl::Answer(const Call& call, Changed& changed) {
+  if (const absl::Status health = HealthLocked(); !health.ok()) return {health};
+  const Moment now = Now();
+  Effects effects;
+  const auto orders = scheduler_.OnReport(call.request, now.monotonic, effects);
+  // Also when the call is refused: time has moved.
+  if (const absl::Status status = Commit(effects, now, changed); !status.ok()) return {status};
+  if (!orders.ok()) return {orders.status()};
+  Exchange exchange{ReplyOf(*orders)};
+  exchange.news_seen = news_;
+  exchange.says_something =
+      !orders->stop.empty() || !orders->confirmed.empty() ||
+      std::any_of(orders->wanted.begin(), orders->wanted.end(),
+                  [](const WorkerOrders::Wanted& wanted) { return wanted.send_envelope; });
+  // Having waited, it may wait again at once.
+  if (exchange.reply.ok() && !exchange.says_something && !waits_over_ &&
+      call.patience.wait > absl::ZeroDuration()) {
+    exchange.reply->next_call_in_ms = 0;
+  }
+  return exchange;
+}
+
+bool Dispatcher::Impl::AwaitNews(const Call& call, uint64_t seen) NO_THREAD_SAFETY_ANALYSIS {
+  MutexLock lock(mu_);
+  const auto over = [&] {
+    return waits_over_ || turns_[call.request.worker] != call.turn || call.patience.gone();
+  };
+  const bool woken =
+      clock_.WaitUntil(call.deadline, mu_, news_cond_, [&] { return news_ != seen || over(); });
+  return woken && !over();
+}
+
+void Dispatcher::Impl::EndWaits() {
+  MutexLock lock(mu_);
+  waits_over_ = true;
+  news_cond_.NotifyAll();
 }
 
 absl::StatusOr<SyncReply> Dispatcher::Impl::ReplyOf(const WorkerOrders& orders) {

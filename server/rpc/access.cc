@@ -1,8 +1,11 @@
 #include "server/rpc/access.h"
 
+#include <arpa/inet.h>
+
 #include <string_view>
 
 #include "absl/strings/str_cat.h"
+#include "proto/channel.h"
 
 namespace normlab::server {
 namespace {
@@ -30,12 +33,16 @@ grpc::Status CheckToken(const grpc::ServerContext& context, const std::string& t
 }
 
 grpc::Status ToGrpc(const absl::Status& status) {
-  return {static_cast<grpc::StatusCode>(status.code()), std::string(status.message())};
+  if (status.ok()) return grpc::Status::OK;
+  return {static_cast<grpc::StatusCode>(status.code()), std::string(status.message()), kFromServer};
 }
 
 bool IsLoopback(const std::string& address) {
-  const std::string_view host = std::string_view(address).substr(0, address.rfind(':'));
-  return host == "localhost" || host == "[::1]" || host.starts_with("127.");
+  const std::string host = address.substr(0, address.rfind(':'));
+  // A name that only begins like an address may lead anywhere.
+  in_addr ip = {};
+  const bool is_ip = inet_pton(AF_INET, host.c_str(), &ip) == 1;
+  return host == "localhost" || host == "[::1]" || (is_ip && host.starts_with("127."));
 }
 
 }  // namespace normlab::server

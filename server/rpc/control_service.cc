@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
 #include "core/version.h"
 #include "server/dispatch/dispatcher.h"
 #include "server/ingest/ingest.h"
@@ -16,6 +17,8 @@ namespace {
 
 // Our own and the one before.
 constexpr int kOldestProtocol = std::max(1, kProtocolVersion - 1);
+// Below every caller's deadline.
+constexpr absl::Duration kLongestWait = absl::Seconds(15);
 
 absl::Status CheckPeer(const v1::SynchronizeRequest& request, const std::string& instance) {
   const int protocol = request.hello().protocol();
@@ -41,7 +44,11 @@ grpc::Status ControlService::Synchronize(grpc::ServerContext* context,
   if (absl::Status peer = CheckPeer(*request, options_.instance); !peer.ok()) return ToGrpc(peer);
   const auto report = FromWire(*request);
   if (!report.ok()) return ToGrpc(report.status());
-  const auto answer = backends_.dispatcher->Synchronize(*report);
+  Patience patience;
+  patience.wait =
+      std::clamp(absl::Milliseconds(request->wait_ms()), absl::ZeroDuration(), kLongestWait);
+  patience.gone = [context] { return context->IsCancelled(); };
+  const auto answer = backends_.dispatcher->Synchronize(*report, patience);
   if (!answer.ok()) return ToGrpc(answer.status());
   *reply = ToWire(*answer);
   reply->set_server_instance(options_.server_instance);

@@ -108,15 +108,19 @@ void Scheduler::ReviewHeld(const WorkerReport& report, absl::Time now, Capacity&
 
 void Scheduler::ReviewVoid(const HeldReport& held, Capacity& capacity, WorkerOrders& orders) {
   const auto [run, attempt] = FindAttempt(held.token);
+  // Its log may have ended since the worker wrote its report.
+  if (attempt != nullptr && attempt->log_complete) {
+    orders.confirmed.push_back(held.token);
+    return;
+  }
   if (!held.finished) {
     // It still takes its slot until the worker has ended it.
     const bool reasoned = attempt != nullptr && attempt->reason != FailureKind::kNone;
     orders.stop.push_back({held.token, reasoned ? attempt->reason : FailureKind::kLostWorker});
     Take(run != nullptr ? run->demand : Demand(), capacity);
-    return;
   }
-  // A log of a token that this database never issued is somebody's only copy: it stays.
-  if (attempt != nullptr && attempt->log_complete) orders.confirmed.push_back(held.token);
+  // A finished log of which something is still to come, or of a token that this database never
+  // issued: somebody's only copy. It stays.
 }
 
 }  // namespace normlab::server

@@ -63,6 +63,9 @@ class SimTransport : public ServerLink {
     return Carry(on_synchronize, request);
   }
 
+  // Answers come at once here: nobody waits.
+  void EndWait() override {}
+
   absl::StatusOr<v1::AppendReply> AppendRecords(const v1::AppendRequest& request) override {
     return Carry(on_append, request);
   }

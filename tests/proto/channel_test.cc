@@ -15,6 +15,7 @@ namespace normlab {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 // Answers with what it was sent: the token in its metadata and the path.
 class EchoService : public v1::Client::Service {
@@ -111,6 +112,13 @@ TEST_F(ChannelTest, NobodyThereNamesTheAddress) {
   EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);
   EXPECT_THAT(std::string(status.message()),
               HasSubstr("no normlab server answers at 127.0.0.1:" + std::to_string(port_)));
+  EXPECT_THAT(std::string(status.message()), Not(HasSubstr("failed to connect to all")));
+}
+
+// A server that refuses for the moment answers: nobody should look for it elsewhere.
+TEST_F(ChannelTest, AServersOwnWordIsPassedOn) {
+  const grpc::Status busy(grpc::StatusCode::UNAVAILABLE, "a commit failed: disk full", kFromServer);
+  EXPECT_EQ(Open().ToStatus(busy), absl::UnavailableError("a commit failed: disk full"));
 }
 
 TEST(ChannelOpenTest, NoAddressIsAnError) {

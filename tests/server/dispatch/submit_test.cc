@@ -47,6 +47,15 @@ TEST(Submit, WarnsOfSlowBf16) {
   EXPECT_TRUE(warnings("bf16").empty());
 }
 
+TEST(Submit, AMergedCellKeepsTheFactorsOfAllItsNames) {
+  ServerLab lab;
+  lab.Submit(ServerLab::Spec({"peri", "sandwich"}), "key");
+  EXPECT_EQ(lab.Text("SELECT names FROM cell_v"), R"(["peri","sandwich"])");
+  EXPECT_EQ(lab.Text("SELECT factors FROM cell_v"), R"({"norm.placement":"peri"})");
+  EXPECT_EQ(lab.Text("SELECT combinations FROM cell_v"),
+            R"([{"norm.placement":"peri"},{"norm.placement":"sandwich"}])");
+}
+
 TEST(Submit, TheSameKeyIsTheSameSweep) {
   ServerLab lab;
   const SubmitReply first = lab.Submit(ServerLab::Spec({"pre"}), "key");
