@@ -92,6 +92,29 @@ absl::Status AttemptStore::Recover(const std::string& instance) {
   return first_error;
 }
 
+absl::StatusOr<int> AttemptStore::Adopt(const std::string& neighbour, const std::string& instance) {
+  ASSIGN_OR_RETURN(const auto names, ListDir(neighbour));
+  int adopted = 0;
+  absl::Status first_error;
+  for (const std::string& name : names) {
+    const std::string from = JoinPath(neighbour, name);
+    const auto owner = ReadFile(JoinPath(from, kInstanceFile));
+    if (!ParseDirName(name).ok() || !owner.ok() || *owner != instance) continue;
+    // One step: after a crash it is in one folder or the other, and somebody's either way.
+    absl::Status moved = RenameFile(from, JoinPath(dir_, name));
+    auto attempt = moved.ok() ? TakeUp(name, instance) : moved;
+    if (!attempt.ok()) {
+      first_error.Update(AddContext(attempt.status(), absl::StrCat("Failed to take up ", name)));
+      continue;
+    }
+    ++adopted;
+    MutexLock lock(mu_);
+    held_[(*attempt)->identity().token] = *attempt;
+  }
+  if (!first_error.ok()) return first_error;
+  return adopted;
+}
+
 std::vector<std::shared_ptr<HeldAttempt>> AttemptStore::All() const {
   MutexLock lock(mu_);
   std::vector<std::shared_ptr<HeldAttempt>> all;

@@ -36,6 +36,11 @@ class AttemptStore {
   // could be read is held all the same.
   absl::Status Recover(const std::string& instance);
 
+  // Moves the attempts of this instance from `neighbour`, a folder like our own whose lock the
+  // caller holds, into ours and takes them up as Recover does. Gives how many; the first error
+  // after all were tried.
+  absl::StatusOr<int> Adopt(const std::string& neighbour, const std::string& instance);
+
   std::vector<std::shared_ptr<HeldAttempt>> All() const;
   std::shared_ptr<HeldAttempt> Find(LeaseToken token) const;  // null: not held
 

@@ -15,6 +15,7 @@ constexpr absl::Duration kLongestPause = absl::Seconds(5);
 // Also without an answer that says so: a server whose reply makes no sense is not called in a loop.
 constexpr absl::Duration kShortestInterval = absl::Milliseconds(50);
 constexpr absl::Duration kLongestInterval = absl::Seconds(30);
+constexpr absl::Duration kLeftoversInterval = absl::Seconds(30);
 
 absl::Duration LimitOf(int64_t milliseconds) {
   return milliseconds > 0 ? absl::Milliseconds(milliseconds) : absl::InfiniteDuration();
@@ -48,7 +49,10 @@ Session::Session(SessionOptions options, AttemptStore& store, Slots& slots, Serv
 Session::Result Session::Step() {
   if (slots_.busy() > 0) last_busy_ = clock_.MonotonicNow();
   if (absl::Status status = FollowInstance(); !status.ok()) return {status, BackOff()};
+  if (absl::Status status = LookForLeftovers(); !status.ok()) return {status, BackOff()};
   const auto reply = link_.Synchronize(Request());
+  // We ended the wait ourselves, because something changed here.
+  if (absl::IsCancelled(reply.status())) return {absl::OkStatus(), kShortestInterval};
   if (!reply.ok()) return {reply.status(), BackOff()};
   failures_in_a_row_ = 0;
   ever_reached_ = true;
@@ -69,7 +73,16 @@ absl::Status Session::FollowInstance() {
     return absl::UnavailableError("another server's data took the place of ours; ending its runs");
   }
   instance_ = instance;
+  next_look_ = absl::InfinitePast();
   return store_.Recover(instance);
+}
+
+// Another worker may die at any time; a worker that is about to end leaves them to the next one.
+absl::Status Session::LookForLeftovers() {
+  const absl::Time now = clock_.MonotonicNow();
+  if (instance_.empty() || draining_ || now < next_look_) return absl::OkStatus();
+  next_look_ = now + kLeftoversInterval;
+  return options_.adopt(store_, instance_);
 }
 
 v1::SynchronizeRequest Session::Request() const {
@@ -82,6 +95,7 @@ v1::SynchronizeRequest Session::Request() const {
   request.set_instance(instance_);
   request.set_draining(draining_);
   request.set_local(options_.local);
+  if (!draining_) request.set_wait_ms(absl::ToInt64Milliseconds(options_.wait));
   for (const auto& attempt : store_.All()) *request.add_held() = Describe(*attempt);
   return request;
 }

@@ -1,6 +1,7 @@
 #ifndef NORMLAB_WORKER_SESSION_H_
 #define NORMLAB_WORKER_SESSION_H_
 
+#include <functional>
 #include <string>
 
 #include "absl/status/status.h"
@@ -23,6 +24,11 @@ struct SessionOptions {
   v1::Hello hello;
   v1::Resources resources;
   bool local = false;
+  // How long the server may keep a call open while it has nothing to say.
+  absl::Duration wait = absl::ZeroDuration();
+  // Moves what dead workers of other names left for this instance into the store.
+  std::function<absl::Status(AttemptStore& store, const std::string& instance)> adopt =
+      [](AttemptStore&, const std::string&) { return absl::OkStatus(); };
 };
 
 // The worker's half of Synchronize: tells the server what is held, then makes true what it answers.
@@ -47,6 +53,9 @@ class Session {
   void Drain() { draining_ = true; }
   bool draining() const { return draining_; }
 
+  // Ends a call that waits for news at the server, because something changed here. Thread-safe.
+  void EndWait() { link_.EndWait(); }
+
   // When the server last answered; the start, before it ever did.
   absl::Time last_contact() const { return last_contact_; }
   bool ever_reached() const { return ever_reached_; }
@@ -55,6 +64,7 @@ class Session {
 
  private:
   absl::Status FollowInstance();
+  absl::Status LookForLeftovers();
   v1::SynchronizeRequest Request() const;
   // True when an attempt was started or forgotten.
   absl::StatusOr<bool> Obey(const v1::SynchronizeReply& reply);
@@ -73,6 +83,7 @@ class Session {
   int failures_in_a_row_ = 0;
   absl::Time last_contact_;
   absl::Time last_busy_;
+  absl::Time next_look_ = absl::InfinitePast();
 };
 
 }  // namespace normlab::worker

@@ -18,6 +18,7 @@
 #include "core/clock.h"
 #include "core/data_folder.h"
 #include "core/file.h"
+#include "core/process_lock.h"
 #include "core/random.h"
 #include "core/status.h"
 #include "core/subprocess.h"
@@ -25,7 +26,7 @@
 #include "worker/dataset_cache.h"
 #include "worker/device_probe.h"
 #include "worker/grpc_server_link.h"
-#include "worker/process_lock.h"
+#include "worker/leftovers.h"
 #include "worker/relay.h"
 #include "worker/session.h"
 #include "worker/slots.h"
@@ -38,6 +39,7 @@ namespace normlab::worker {
 namespace {
 
 constexpr absl::Duration kLockPause = absl::Milliseconds(200);
+constexpr absl::Duration kLongestWait = absl::Seconds(10);  // of a call, for news
 constexpr int kExitRefused = 4;
 constexpr int kExitUsage = 2;
 
@@ -85,8 +87,8 @@ absl::StatusOr<std::optional<ProcessLock>> WaitForName(const std::string& path, 
 // One worker with all its parts, in the order in which they need each other.
 class WorkerProcess {
  public:
-  WorkerProcess(const WorkerOptions& options, std::string dir, const WorkerId& worker,
-                std::string store_id)
+  WorkerProcess(const WorkerOptions& options, std::string dir, const ProcessLock& lock,
+                const WorkerId& worker, std::string store_id)
       : options_(options),
         folder_(options.data_dir),
         slot_count_(options.slots > 0 ? options.slots
@@ -105,9 +107,17 @@ class WorkerProcess {
                   .store_id = std::move(store_id),
                   .hello = AskTrainer(options.trainer_path),
                   .resources = ProbeResources(slot_count_, options.gpus),
-                  .local = options.local},
+                  .local = options.local,
+                  .wait = std::min(kLongestWait, options.idle_timeout),
+                  .adopt =
+                      [attempts = folder_.Attempts(), name = options.name](
+                          AttemptStore& store, const std::string& instance) {
+                        return TakeOverLeftovers(attempts, name, store, instance);
+                      }},
                  store_, slots_, link_, SystemClock(), OsRandom()),
-        loop_(options_, session_, relay_, slots_, store_, wakes_, SystemClock()) {}
+        loop_(options_, session_, relay_, slots_, store_, wakes_, SystemClock()) {
+    loop_.SetOwnership([&lock] { return lock.StillHeld(); });
+  }
 
   int Run() { return loop_.Run(); }
   void AskToStop() { loop_.AskToStop(); }
@@ -151,7 +161,7 @@ absl::StatusOr<int> Run(const WorkerOptions& options) {
   ASSIGN_OR_RETURN(const std::string store_id, StoreId(folder, OsRandom()));
   ASSIGN_OR_RETURN(const WorkerId worker,
                    ReadOrMakeWorkerId(JoinPath(dir, "worker_id"), options.name, OsRandom()));
-  WorkerProcess process(options, dir, worker, store_id);
+  WorkerProcess process(options, dir, *lock, worker, store_id);
   spdlog::info("worker {} takes attempts from the server of {}", ToString(worker),
                options.connect_file);
   {

@@ -24,6 +24,9 @@ constexpr absl::Duration kOrphanLimit = absl::Minutes(10);
 constexpr absl::Duration kFarewellLimit = absl::Seconds(10);
 constexpr absl::Duration kEndingInterval = absl::Milliseconds(500);
 
+constexpr int kExitRefused = 4;
+constexpr int kExitUnreachable = 5;
+
 }  // namespace
 
 WorkerLoop::WorkerLoop(const WorkerOptions& options, Session& session, Relay& relay, Slots& slots,
@@ -43,7 +46,8 @@ int WorkerLoop::Run() {
   while (!exit_code.has_value()) {
     ObeySignals();
     const Session::Result result = session_.Step();
-    Report(result.status);
+    last_status_ = result.status;
+    session_trouble_.Note(result.status);
     ObeyServerLoss();
     exit_code = TimeToEnd();
     if (exit_code.has_value()) break;
@@ -62,8 +66,8 @@ void WorkerLoop::RelayUntilStopped() {
   while (!relay_stops_) {
     const Relay::Result result = relay_.Step();
     if (result.delivered) wakes_.session.Notify();
+    relay_trouble_.Note(result.status);
     if (!result.status.ok()) {
-      spdlog::debug("relay: {}", result.status.ToString());
       wakes_.urgent.WaitFor(pause);
       pause = std::min(pause * 2, kRelayLongestPause);
       continue;
@@ -103,24 +107,19 @@ void WorkerLoop::ObeyServerLoss() {
 
 std::optional<int> WorkerLoop::TimeToEnd() const {
   const absl::Time now = clock_.MonotonicNow();
+  if (!still_ours_()) {
+    spdlog::error("the worker's folder was removed or replaced; ending at once");
+    slots_.StopAll(FailureKind::kLostWorker, /*now=*/true);
+    return kExitRefused;
+  }
   if (!session_.ever_reached() && now - started_ > kFirstContactLimit) {
-    return absl::IsUnavailable(last_status_) ? 5 : 4;
+    return absl::IsUnavailable(last_status_) ? kExitUnreachable : kExitRefused;
   }
   if (!session_.draining() || slots_.busy() > 0) return std::nullopt;
   // Confirmed attempts are gone from the store: with none left, the server has everything.
   const absl::Time since = std::max(session_.last_contact(), session_.last_busy());
   if (store_.All().empty() || now - since > kFarewellLimit) return 0;
   return std::nullopt;
-}
-
-void WorkerLoop::Report(const absl::Status& status) {
-  if (status == last_status_) return;
-  if (!status.ok()) {
-    spdlog::warn("{}", std::string(status.message()));
-  } else if (!last_status_.ok()) {
-    spdlog::info("the server answers again");
-  }
-  last_status_ = status;
 }
 
 }  // namespace normlab::worker

@@ -2,7 +2,9 @@
 #define NORMLAB_WORKER_WORKER_LOOP_H_
 
 #include <atomic>
+#include <functional>
 #include <optional>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
@@ -11,6 +13,7 @@
 #include "worker/relay.h"
 #include "worker/session.h"
 #include "worker/slots.h"
+#include "worker/trouble_log.h"
 #include "worker/wake.h"
 #include "worker/worker.h"
 
@@ -35,6 +38,10 @@ class WorkerLoop {
   WorkerLoop(const WorkerOptions& options, Session& session, Relay& relay, Slots& slots,
              AttemptStore& store, WorkerWakes& wakes, Clock& clock);
 
+  // `still_ours` is asked again and again whether the worker's folder is the one that it locked;
+  // when it is not, the worker ends at once: another process may have it by now.
+  void SetOwnership(std::function<bool()> still_ours) { still_ours_ = std::move(still_ours); }
+
   // Until the worker is to end; gives back the exit code (worker.h).
   int Run();
 
@@ -43,6 +50,7 @@ class WorkerLoop {
   void AskToStop() {
     ++stops_asked_;
     wakes_.session.Notify();
+    session_.EndWait();
   }
 
  private:
@@ -51,7 +59,6 @@ class WorkerLoop {
   void ObeyServerLoss();
   // The exit code when it is time.
   std::optional<int> TimeToEnd() const;
-  void Report(const absl::Status& status);
 
   const WorkerOptions& options_;
   Session& session_;
@@ -65,6 +72,10 @@ class WorkerLoop {
   int stops_obeyed_ = 0;
   std::atomic<bool> relay_stops_ = false;
   absl::Status last_status_;
+  std::function<bool()> still_ours_ = [] { return true; };
+  TroubleLog session_trouble_{"no word from the server", "the server answers again"};
+  TroubleLog relay_trouble_{"cannot hand records over (they wait on disk)",
+                            "records are handed over again"};
 };
 
 }  // namespace normlab::worker

@@ -34,7 +34,13 @@ struct Process {
                  .store_id = "store-7",
                  .hello = {},
                  .resources = {},
-                 .local = false},
+                 .local = false,
+                 .wait = absl::Seconds(10),
+                 .adopt =
+                     [this](AttemptStore&, const std::string& instance) {
+                       adopted_for.push_back(instance);
+                       return absl::OkStatus();
+                     }},
                 store, slots, link, clock, random) {}
 
   void Freed() {
@@ -51,6 +57,7 @@ struct Process {
   Mutex mu;
   CondVar changed;
   int freed = 0;
+  std::vector<std::string> adopted_for;  // instances, one for each look for leftovers
   AttemptStore store;
   FakeExecutor executor;
   DatasetCache datasets;
@@ -296,10 +303,29 @@ TEST_F(SessionTest, CallsLessAndLessOftenWhileNobodyAnswers) {
   EXPECT_LE(Step().next_call, absl::Milliseconds(200));  // from the beginning again
 }
 
-TEST_F(SessionTest, DrainingIsSaid) {
+TEST_F(SessionTest, DrainingIsSaidAndWaitsForNothing) {
+  Step();
+  EXPECT_EQ(requests_.back().wait_ms(), 10'000);
   process_->session.Drain();
   Step();
   EXPECT_TRUE(requests_.back().draining());
+  EXPECT_EQ(requests_.back().wait_ms(), 0);
+}
+
+TEST_F(SessionTest, LooksForLeftoversAtTheStartAndNowAndThen) {
+  Step();
+  Step();
+  EXPECT_THAT(process_->adopted_for, ElementsAre("instance-1"));
+  clock_.Advance(absl::Seconds(30));
+  Step();
+  EXPECT_THAT(process_->adopted_for, ElementsAre("instance-1", "instance-1"));
+  transport_.SetInstance("instance-2");
+  Step();
+  EXPECT_THAT(process_->adopted_for, ElementsAre("instance-1", "instance-1", "instance-2"));
+  process_->session.Drain();
+  clock_.Advance(absl::Minutes(5));
+  Step();
+  EXPECT_THAT(process_->adopted_for, SizeIs(3)) << "an ending worker takes on nothing more";
 }
 
 }  // namespace

@@ -55,6 +55,7 @@ class WorkerLoopTest : public ::testing::Test {
       const std::function<void(WorkerLoop&)>& meanwhile = [](WorkerLoop&) {},
       bool time_stands_still = false) {
     WorkerLoop loop(options_, session_, relay_, slots_, store_, wakes_, clock_);
+    loop.SetOwnership([this] { return still_ours_.load(); });
     std::atomic<bool> ended = false;
     int exit_code = -1;
     std::thread worker([&] {
@@ -76,6 +77,7 @@ class WorkerLoopTest : public ::testing::Test {
   v1::SynchronizeRequest last_;
   std::atomic<bool> wanted_ = false;
   std::atomic<bool> answered_ = false;
+  std::atomic<bool> still_ours_ = true;
   std::atomic<uint64_t> appended_ = 0;
   FakeClock clock_;
   const absl::Time started_ = clock_.MonotonicNow();
@@ -147,6 +149,13 @@ TEST_F(WorkerLoopTest, HandsEverythingOverBeforeItEnds) {
   EXPECT_EQ(appended_, 1u);  // the exit record
   EXPECT_THAT(store_.All(), ::testing::IsEmpty());
   EXPECT_THAT(*ListDir(dir_.File("attempts")), ::testing::IsEmpty());
+}
+
+// Somebody removed the data folder, and another worker may have a new one by now.
+TEST_F(WorkerLoopTest, EndsWhenItsFolderIsNoLongerItsOwn) {
+  wanted_ = true;
+  still_ours_ = false;
+  EXPECT_EQ(Run([](WorkerLoop&) {}, /*time_stands_still=*/true), 4);
 }
 
 // With the server away it does not wait for ever; the log stays for the next start.
