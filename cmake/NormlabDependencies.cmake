@@ -40,6 +40,7 @@ else()
   find_package(SQLiteCpp 3.2 REQUIRED)
   find_package(Boost 1.74 CONFIG REQUIRED)
   find_package(prometheus-cpp REQUIRED)
+  find_package(OpenSSL 3.0 REQUIRED)
   # Debian 12's protobuf brings no config file of its own, so this is CMake's own find module.
   find_package(Protobuf 3.21 MODULE)
   # gRPC's config file asks pkg-config about re2 a dozen times, and Debian 13's takes a minute over it.

@@ -17,6 +17,7 @@
 #include "core/version.h"
 #include "nlohmann/json.hpp"
 #include "server/dispatch/dispatcher.h"
+#include "server/grpc_door.h"
 #include "server/http/http_server.h"
 #include "server/ingest/ingest.h"
 #include "server/listen_address.h"
@@ -30,7 +31,6 @@
 namespace normlab::server {
 namespace {
 
-constexpr char kDefaultGrpc[] = "127.0.0.1:7420";
 constexpr char kDefaultHttp[] = "127.0.0.1:7421";
 constexpr absl::Duration kTickPeriod = absl::Seconds(1);
 constexpr absl::Duration kStopPoll = absl::Milliseconds(50);
@@ -38,8 +38,11 @@ constexpr int kTokenBytes = 32;
 constexpr int kInstanceBytes = 8;
 
 // What stays the same over restarts: read from the last connect file, made the first time.
-ConnectInfo KeptIdentity(const DataFolder& data, RandomSource& random) {
-  ConnectInfo info = ReadConnectFile(data.ConnectFile()).value_or(ConnectInfo());
+absl::StatusOr<ConnectInfo> KeptIdentity(const DataFolder& data, RandomSource& random) {
+  auto read = ReadConnectFile(data.ConnectFile());
+  // Anything but a missing file: a new identity would cut off every worker that has the old one.
+  if (!read.ok() && !absl::IsNotFound(read.status())) return read.status();
+  ConnectInfo info = read.value_or(ConnectInfo());
   if (info.token.empty()) info.token = random.HexToken(kTokenBytes);
   if (info.instance.empty()) info.instance = random.HexToken(kInstanceBytes);
   return info;
@@ -105,30 +108,20 @@ absl::StatusOr<std::unique_ptr<HttpServer>> StartHttp(const ServeOptions& option
   });
 }
 
-absl::StatusOr<std::unique_ptr<RpcServer>> StartRpc(RpcServerOptions rpc, const std::string& first,
+absl::StatusOr<std::unique_ptr<RpcServer>> StartRpc(RpcServerOptions rpc, const Door& door,
                                                     const RpcBackends& backends) {
-  ASSIGN_OR_RETURN(const std::vector<std::string> candidates, AddressCandidates(first));
-  if (rpc.certificate_file.empty() && !IsLoopbackAddress(first)) {
-    return FailedPrecondition(first, " can be reached from other machines: that needs TLS ",
-                              "(--cert and --key)");
+  ASSIGN_OR_RETURN(const std::vector<std::string> candidates, AddressCandidates(door.listen));
+  if (door.certificate.certificate.empty() && !IsLoopbackAddress(door.listen)) {
+    return FailedPrecondition(door.listen, " can be reached from other machines: that needs TLS. ",
+                              "Add --tls (the server makes a certificate, which connect.json lets ",
+                              "workers trust), or --cert and --key with one of your own");
   }
+  rpc.certificate_file = door.certificate.certificate;
+  rpc.key_file = door.certificate.key;
   return StartOnFreePort(candidates, [&](const std::string& address) {
     rpc.address = address;
     return RpcServer::Start(rpc, backends);
   });
-}
-
-// Writes down how to reach this server, when both addresses are listened on.
-absl::Status WriteConnect(const DataFolder& data, ConnectInfo info, const ServeOptions& options,
-                          const std::string& grpc, const std::string& http) {
-  info.grpc = grpc;
-  info.http = "http://" + http;
-  info.pid = getpid();
-  info.ca.clear();
-  if (!options.certificate_file.empty()) {
-    ASSIGN_OR_RETURN(info.ca, ReadFile(options.certificate_file));
-  }
-  return WriteConnectFile(data.ConnectFile(), info);
 }
 
 LocalWorkersOptions ChooseWorkers(const ServeOptions& options) {
@@ -169,7 +162,7 @@ absl::Status Run(const ServeOptions& options) {
 
   ASSIGN_OR_RETURN(const std::unique_ptr<Store> store,
                    Store::Open({data.Database(), data.LockFile()}));
-  const ConnectInfo kept = KeptIdentity(data, OsRandom());
+  ASSIGN_OR_RETURN(const ConnectInfo kept, KeptIdentity(data, OsRandom()));
 
   DispatcherOptions dispatcher_options;
   dispatcher_options.datasets_dir = data.Datasets();
@@ -197,24 +190,26 @@ absl::Status Run(const ServeOptions& options) {
   Ingest ingest(
       store->metrics(), clock,
       {[&](const std::vector<AttemptNews>& news) { return dispatcher->OnAttemptNews(news); },
-       announce});
+       announce,
+       [](const std::string& what) { std::cerr << "normlab serve: " << what << std::endl; }});
 
-  const std::string grpc_address = ChooseAddress(options.listen, kept.grpc, kDefaultGrpc);
+  ASSIGN_OR_RETURN(Door door, ChooseDoor(options, kept, data));
   ASSIGN_OR_RETURN(
       const std::unique_ptr<RpcServer> rpc,
-      StartRpc({"", kept.token, options.certificate_file, options.key_file, data.Datasets(),
-                OsRandom().HexToken(kInstanceBytes), kept.instance},
-               grpc_address,
-               {dispatcher.get(), &ingest, read,
-                [&http]() -> absl::StatusOr<std::string> { return http->OneTimeKey(); }}));
+      StartRpc({"", kept.token, "", "", data.Datasets(), OsRandom().HexToken(kInstanceBytes),
+                kept.instance},
+               door, {dispatcher.get(), &ingest, read, [&http]() -> absl::StatusOr<std::string> {
+                        return http->OneTimeKey();
+                      }}));
 
   const std::string http_address =
       WithPort(ChooseAddress(options.http, kept.http, kDefaultHttp), http->port());
-  RETURN_IF_ERROR(
-      WriteConnect(data, kept, options, WithPort(grpc_address, rpc->port()), http_address));
+  door.listen = WithPort(door.listen, rpc->port());
+  ASSIGN_OR_RETURN(const ConnectInfo info, Described(kept, options, door, http_address));
+  RETURN_IF_ERROR(WriteConnectFile(data.ConnectFile(), info));
   std::cout << "normlab " << kVersion << " serves " << data.root() << ": dashboard http://"
-            << http_address << " (`normlab open` lets a browser in), gRPC "
-            << WithPort(grpc_address, rpc->port()) << std::endl;
+            << http_address << " (`normlab open` lets a browser in), gRPC " << door.listen
+            << (door.certificate.ca.empty() ? "" : " with TLS") << std::endl;
 
   LocalWorkers workers(ChooseWorkers(options), data, clock);
   const absl::Status ended = TickUntilSignal(signals, *dispatcher, ingest, *store);

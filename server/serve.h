@@ -15,9 +15,13 @@ struct ServeOptions {
   std::string http;
   // Host names that HTTP requests may name besides the loopback ones (behind a proxy, say).
   std::vector<std::string> http_hosts;
-  // PEM files for gRPC; without them only loopback addresses are allowed. HTTP is loopback always.
+  // TLS for gRPC, without which only loopback addresses are allowed: PEM files, or a certificate of
+  // the data folder's own making. HTTP is loopback always.
   std::string certificate_file;
   std::string key_file;
+  bool own_certificate = false;
+  // The host that connect.json names, where that is not the one listened on. Empty: this machine.
+  std::string advertise;
   // Workers started as child processes; -1: one with a slot per GPU, or one with one slot.
   int local_workers = -1;
   std::string program;       // path of `normlab`, which the local workers are started from

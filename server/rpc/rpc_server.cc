@@ -9,6 +9,7 @@
 #include "core/file.h"
 #include "core/status.h"
 #include "proto/channel.h"
+#include "server/dispatch/dispatcher.h"
 #include "server/rpc/access.h"
 #include "server/rpc/client_service.h"
 #include "server/rpc/control_service.h"
@@ -58,7 +59,10 @@ void Configure(grpc::ServerBuilder& builder) {
 
 struct RpcServer::Parts {
   Parts(const RpcServerOptions& options, const RpcBackends& backends)
-      : control(options, backends), client(options.token, backends) {}
+      : dispatcher(backends.dispatcher),
+        control(options, backends),
+        client(options.token, backends) {}
+  Dispatcher* dispatcher;
   ControlService control;
   ClientService client;
   int port = 0;
@@ -85,6 +89,7 @@ absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(const RpcServerOptio
 }
 
 RpcServer::~RpcServer() {
+  parts_->dispatcher->EndWaits();
   parts_->server->Shutdown(gpr_time_from_millis(kShutdownMs, GPR_TIMESPAN));
   parts_->server->Wait();
 }

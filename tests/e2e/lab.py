@@ -65,7 +65,8 @@ class Lab:
 
     def start(self, *options, local_workers=1):
         """Starts a server and returns when it says that it listens."""
-        ports = [] if self.data.exists() else ["--listen", "127.0.0.1:0", "--http", "127.0.0.1:0"]
+        ports = [] if self.data.exists() or "--listen" in options else [
+            "--listen", "127.0.0.1:0", "--http", "127.0.0.1:0"]
         self.server = subprocess.Popen(
             [BIN / "normlab", "serve", *ports, "--local-workers", str(local_workers), *options],
             env=environment(self.data), cwd=self.folder, stdin=subprocess.DEVNULL,

@@ -49,6 +49,7 @@ FOREIGN = [
     (r"CLI/", r"cli/", "only the command line parses a command line"),
     (r"sentencepiece", r"cli/tokenizer/", "it brings a second protobuf into the process"),
     (r"(spdlog|fmt)/", r"server/|worker/|cli/", "core and model build without spdlog"),
+    (r"openssl/", r"server/rpc/", "certificates are made where they are shown"),
     (r"prometheus/", r"server/http/", "metrics are text on the HTTP port"),
     (r"cuda|nv", r"kernels/", "CUDA stays in the kernels"),
     (r"nlohmann/", r"(core|model|server|worker|cli)/", "JSON is everywhere but in the kernels"),

@@ -6,6 +6,7 @@
 
 #include <memory>
 #include <string>
+#include <thread>
 
 #include "core/version.h"
 #include "nlohmann/json.hpp"
@@ -13,6 +14,7 @@
 #include "proto/client.grpc.pb.h"
 #include "proto/control.grpc.pb.h"
 #include "server/rpc/access.h"
+#include "server/rpc/own_certificate.h"
 #include "tests/server/dispatch/server_lab.h"
 #include "worker/grpc_server_link.h"
 
@@ -25,12 +27,25 @@ using ::testing::HasSubstr;
 class RpcServerTest : public ::testing::Test {
  protected:
   void SetUp() override {
+    auto server = RpcServer::Start(Options("127.0.0.1:0"), Backends());
+    ASSERT_TRUE(server.ok()) << server.status();
+    server_ = *std::move(server);
+  }
+
+  RpcServerOptions Options(const std::string& address,
+                           const CertificateFiles& certificate = {}) const {
     RpcServerOptions options;
-    options.address = "127.0.0.1:0";
+    options.address = address;
     options.token = "right";
+    options.certificate_file = certificate.certificate;
+    options.key_file = certificate.key;
     options.datasets_dir = dir_.path();
     options.server_instance = "start-1";
     options.instance = "data-1";
+    return options;
+  }
+
+  RpcBackends Backends() {
     RpcBackends backends;
     backends.dispatcher = &lab_.dispatcher();
     backends.ingest = &lab_.ingest();
@@ -38,9 +53,7 @@ class RpcServerTest : public ::testing::Test {
       return absl::StatusOr<nlohmann::json>({{"path", path}, {"params", params}});
     };
     backends.one_time_key = [] { return absl::StatusOr<std::string>("key-7"); };
-    auto server = RpcServer::Start(options, backends);
-    ASSERT_TRUE(server.ok()) << server.status();
-    server_ = *std::move(server);
+    return backends;
   }
 
   ConnectInfo Info(const std::string& token = "right") const {
@@ -205,11 +218,87 @@ TEST_F(RpcServerTest, TakenPortIsRefused) {
   EXPECT_EQ(second.status().code(), absl::StatusCode::kFailedPrecondition);
 }
 
+// Certificates are made when the test runs. What the connect file holds is all that the other side
+// has.
+TEST_F(RpcServerTest, TlsByTheCaOfTheConnectFile) {
+  const auto own = MakeOwnCertificate(dir_.File("tls"), {"localhost", "127.0.0.1"});
+  ASSERT_TRUE(own.ok()) << own.status();
+  server_ = *RpcServer::Start(Options("0.0.0.0:0", *own), Backends());
+  ConnectInfo info = Info();
+  info.ca = *ReadFile(own->ca);
+  EXPECT_TRUE(Link(info).Synchronize(Hello()).ok());
+  info.grpc = "localhost:" + std::to_string(server_->port());
+  EXPECT_TRUE(Link(info).Synchronize(Hello()).ok()) << "every name in the certificate will do";
+
+  ConnectInfo plain = Info();
+  EXPECT_EQ(Link(plain).Synchronize(Hello()).status().code(), absl::StatusCode::kUnavailable);
+  const auto stranger = MakeOwnCertificate(dir_.File("other"), {"127.0.0.1"});
+  info.ca = *ReadFile(stranger->ca);
+  EXPECT_EQ(Link(info).Synchronize(Hello()).status().code(), absl::StatusCode::kUnavailable);
+}
+
+// A restarted server has another certificate; who trusts its CA need not hear of it.
+TEST_F(RpcServerTest, TheCaStaysOverRestarts) {
+  const auto first = MakeOwnCertificate(dir_.File("tls"), {"127.0.0.1"});
+  const std::string ca = *ReadFile(first->ca);
+  const std::string certificate = *ReadFile(first->certificate);
+  const auto second = MakeOwnCertificate(dir_.File("tls"), {"127.0.0.1", "10.0.0.5", "::1", "box"});
+  ASSERT_TRUE(second.ok()) << second.status();
+  EXPECT_EQ(*ReadFile(second->ca), ca);
+  EXPECT_NE(*ReadFile(second->certificate), certificate);
+  server_ = *RpcServer::Start(Options("127.0.0.1:0", *second), Backends());
+  ConnectInfo info = Info();
+  info.ca = ca;
+  EXPECT_TRUE(Link(info).Synchronize(Hello()).ok());
+}
+
+TEST_F(RpcServerTest, ADamagedCaIsNotReplacedInSecret) {
+  const auto own = MakeOwnCertificate(dir_.File("tls"), {"127.0.0.1"});
+  CHECK_OK(WriteFileDurably(own->ca, "no certificate"));
+  EXPECT_EQ(MakeOwnCertificate(dir_.File("tls"), {"127.0.0.1"}).status().code(),
+            absl::StatusCode::kDataLoss);
+}
+
+TEST_F(RpcServerTest, AWorkerThatWaitsIsGivenARunAtOnce) {
+  worker::GrpcServerLink link = Link(Info());
+  v1::SynchronizeRequest request = Hello();
+  ASSERT_TRUE(link.Synchronize(request).ok());  // connected
+  request.set_wait_ms(15'000);
+  absl::StatusOr<v1::SynchronizeReply> reply = absl::UnknownError("not answered");
+  std::thread worker([&] { reply = link.Synchronize(request); });
+  lab_.clock().AwaitWaiters(1);
+  lab_.Submit(ServerLab::Spec({"pre"}), "key");
+  worker.join();
+  ASSERT_TRUE(reply.ok()) << reply.status();
+  EXPECT_EQ(reply->desired_size(), 1);
+
+  // Whoever ends the wait for a reason of its own hears of nothing.
+  request.set_worker_id("another");
+  std::thread second([&] { reply = link.Synchronize(request); });
+  lab_.clock().AwaitWaiters(1);
+  link.EndWait();
+  second.join();
+  EXPECT_EQ(reply.status().code(), absl::StatusCode::kCancelled);
+}
+
+TEST_F(RpcServerTest, AServerThatEndsAnswersWhoWaits) {
+  worker::GrpcServerLink link = Link(Info());
+  v1::SynchronizeRequest request = Hello();
+  request.set_wait_ms(15'000);
+  absl::StatusOr<v1::SynchronizeReply> reply = absl::UnknownError("not answered");
+  std::thread worker([&] { reply = link.Synchronize(request); });
+  lab_.clock().AwaitWaiters(1);
+  server_.reset();
+  worker.join();
+  EXPECT_TRUE(reply.ok()) << reply.status();
+}
+
 TEST(RpcAccessTest, OnlyLoopbackGoesWithoutTls) {
   for (const char* address : {"127.0.0.1:7420", "127.8.0.1:0", "localhost:1", "[::1]:7420"}) {
     EXPECT_TRUE(IsLoopback(address)) << address;
   }
-  for (const char* address : {"0.0.0.0:7420", "[::]:7420", "10.0.0.5:1", "localhost.evil:1"}) {
+  for (const char* address :
+       {"0.0.0.0:7420", "[::]:7420", "10.0.0.5:1", "localhost.evil:1", "127.evil.com:1"}) {
     EXPECT_FALSE(IsLoopback(address)) << address;
     RpcServerOptions options;
     options.address = address;
