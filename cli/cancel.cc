@@ -19,7 +19,7 @@ void RunCancel(Context& context, const CancelOptions& options) {
   absl::StatusOr<nlohmann::json> document = (*client)->Cancel(options.selector, options.reason);
   if (!document.ok()) return Fail(context, document.status());
   if (context.mode == OutputMode::kJson) {
-    *context.out << document->dump(2) << "\n";
+    PrintDocument(*document, *context.out);
     return;
   }
   *context.out << document->at("message").get<std::string>() << "\n";

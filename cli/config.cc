@@ -22,7 +22,7 @@ struct ConfigOptions {
 
 void RunConfigVerb(Context& context, const ConfigOptions& options) {
   if (options.schema) {
-    *context.out << KnobJsonSchema().dump(2) << "\n";
+    PrintDocument(KnobJsonSchema(), *context.out);
     return;
   }
   json rows = KnobRows(options.filter);

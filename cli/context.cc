@@ -41,7 +41,7 @@ void Fail(Context& context, const absl::Status& status, const std::string& hint)
                                       {{"code", absl::StatusCodeToString(status.code())},
                                        {"message", std::string(status.message())},
                                        {"hint", hint}}}};
-    *context.out << document.dump(2) << "\n";
+    PrintDocument(document, *context.out);
   }
 }
 

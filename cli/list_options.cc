@@ -9,6 +9,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "cli/where.h"
+#include "core/knob.h"
 #include "core/strings.h"
 #include "nlohmann/json.hpp"
 
@@ -48,6 +49,23 @@ bool AnyRowHas(const json& rows, const std::string& name) {
   });
 }
 
+// A misspelt column would be null in every row, and the answer would be wrong without a word.
+absl::Status CheckColumn(const json& rows, std::string_view option, const std::string& name) {
+  if (rows.empty() || AnyRowHas(rows, name)) return absl::OkStatus();
+  std::vector<std::string> known;
+  for (const auto& [key, value] : rows.front().items()) known.push_back(key);
+  if (const auto factors = rows.front().find("factors"); factors != rows.front().end()) {
+    for (const auto& [key, level] : factors->items()) {
+      known.push_back(key);
+      known.push_back(key.substr(key.rfind('.') + 1));
+    }
+  }
+  const std::vector<std::string_view> names(known.begin(), known.end());
+  const std::string_view nearest = NearestName(name, names);
+  return InvalidArgument(option, ": no column is named '", name, "'",
+                         nearest.empty() ? "" : Cat("; did you mean '", nearest, "'?"));
+}
+
 bool HasOneValue(const json& rows, const std::string& key) {
   for (const json& row : rows) {
     if (FieldOfRow(row, key) != FieldOfRow(rows.front(), key)) return false;
@@ -69,9 +87,7 @@ absl::Status ListOptions::Sort(json& rows) const {
   if (sort.empty()) return absl::OkStatus();
   const bool down = sort[0] == '-';
   const std::string name = down ? sort.substr(1) : sort;
-  if (!rows.empty() && !AnyRowHas(rows, name)) {
-    return absl::InvalidArgumentError(Cat("--sort: no column is named '", name, "'"));
-  }
+  if (absl::Status status = CheckColumn(rows, "--sort", name); !status.ok()) return status;
   std::vector<json> ordered(rows.begin(), rows.end());
   std::stable_sort(ordered.begin(), ordered.end(), [&](const json& a, const json& b) {
     const SortKey ka = KeyOf(FieldOfRow(a, name));
@@ -92,9 +108,7 @@ absl::Status ListOptions::ChooseColumns(json& rows, std::vector<Column>& columns
   if (cols.empty()) return absl::OkStatus();
   std::vector<Column> chosen;
   for (const std::string& name : cols) {
-    if (!rows.empty() && !AnyRowHas(rows, name)) {
-      return absl::InvalidArgumentError(Cat("--cols: no column is named '", name, "'"));
-    }
+    if (absl::Status status = CheckColumn(rows, "--cols", name); !status.ok()) return status;
     for (json& row : rows) row[name] = FieldOfRow(row, name);
     const auto known = std::find_if(columns.begin(), columns.end(),
                                     [&](const Column& column) { return column.key == name; });
@@ -108,6 +122,9 @@ absl::Status ListOptions::Apply(json& rows, std::vector<Column>& columns) const 
   if (!where.empty()) {
     absl::StatusOr<Where> filter = Where::Parse(where);
     if (!filter.ok()) return filter.status();
+    for (const std::string& name : filter->Names()) {
+      if (absl::Status status = CheckColumn(rows, "--where", name); !status.ok()) return status;
+    }
     json kept = json::array();
     for (const json& row : rows) {
       if (filter->Matches(row)) kept.push_back(row);

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <iostream>
 #include <string>
+#include <vector>
 
 #include "CLI/CLI.hpp"
 #include "cli/context.h"
@@ -49,13 +50,45 @@ std::string_view NearestVerb(const CLI::App& app, const std::string& word) {
   return NearestName(word, names);
 }
 
+// Options of the verb that is on the command line.
+std::vector<std::string> OptionsOf(const CLI::App& verb) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : verb.get_options()) {
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  }
+  return names;
+}
+
+// The library's message in words that say what to change.
+std::string UsageMessage(const CLI::App& app, const CLI::ParseError& error) {
+  const std::string text = error.what();
+  const auto verbs = app.get_subcommands();
+  if (verbs.empty()) return "what is to be done? Write a verb, such as: normlab submit FILE";
+  const std::string verb = Cat("normlab ", verbs[0]->get_name());
+  const std::string last = text.substr(text.rfind(' ') + 1);
+  if (dynamic_cast<const CLI::ConversionError*>(&error) != nullptr) {
+    const size_t colon = text.find(": ");
+    const size_t equals = text.find(" = ");
+    if (colon == std::string::npos || equals == std::string::npos) return text;
+    return Cat(text.substr(colon + 2, equals - colon - 2), ": found '", text.substr(equals + 3),
+               "'; should be a whole number");
+  }
+  if (dynamic_cast<const CLI::ExtrasError*>(&error) == nullptr) return text;
+  if (!last.starts_with("--")) return Cat("'", last, "' is more than ", verb, " takes");
+  const std::vector<std::string> options = OptionsOf(*verbs[0]);
+  const std::string_view nearest =
+      NearestName(last, std::vector<std::string_view>(options.begin(), options.end()));
+  return Cat(verb, " has no option ", last,
+             nearest.empty() ? "" : Cat("; did you mean ", nearest, "?"));
+}
+
 // One line that says what was wrong on the command line, and where help is.
 void FailUsage(Context& context, CLI::App& app, const CLI::ParseError& error, int argc,
                char** argv) {
   const auto verbs = app.get_subcommands();
   std::string hint =
       Cat("see: normlab ", verbs.empty() ? "" : verbs[0]->get_name() + " ", "--help");
-  std::string message = error.what();
+  std::string message = UsageMessage(app, error);
   if (verbs.empty() && argc > 1 && argv[1][0] != '-') {
     message = Cat("'", argv[1], "' is not a verb");
     if (const std::string_view nearest = NearestVerb(app, argv[1]); !nearest.empty()) {

@@ -14,7 +14,7 @@ void RunOpen(Context& context) {
   absl::StatusOr<std::string> url = (*client)->OneTimeAddress();
   if (!url.ok()) return Fail(context, url.status());
   if (context.mode == OutputMode::kJson) {
-    *context.out << nlohmann::json{{"schema", "normlab.open.v1"}, {"url", *url}}.dump(2) << "\n";
+    PrintDocument({{"schema", "normlab.open.v1"}, {"url", *url}}, *context.out);
     return;
   }
   *context.out << *url << "\n";

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
+#include "core/json.h"
 #include "core/strings.h"
 #include "nlohmann/json.hpp"
 
@@ -145,14 +146,14 @@ std::string HumanText(const json& value, int significant) {
     }
     return Join(parts, " ");
   }
-  return value.dump();
+  return DumpStrict(value);
 }
 
 std::string ExactText(const json& value) {
   if (value.is_null()) return "";
   if (value.is_string()) return value.get<std::string>();
   if (value.is_array()) return JoinElements(value, 0);
-  return value.dump();
+  return DumpStrict(value);
 }
 
 std::string CsvField(std::string_view text) {
@@ -165,6 +166,10 @@ size_t DisplayWidth(std::string_view utf8) {
                        [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; });
 }
 
+void PrintDocument(const json& document, std::ostream& out) {
+  out << document.dump(2, ' ', false, json::error_handler_t::replace) << "\n";
+}
+
 void PrintListing(const Listing& listing, OutputMode mode, std::ostream& out) {
   switch (mode) {
     case OutputMode::kTable:
@@ -174,10 +179,10 @@ void PrintListing(const Listing& listing, OutputMode mode, std::ostream& out) {
     case OutputMode::kCsv:
       return PrintCsv(listing, out);
     case OutputMode::kJson:
-      out << listing.document->dump(2) << "\n";
+      PrintDocument(*listing.document, out);
       return;
     case OutputMode::kJsonLines:
-      for (const json& row : *listing.rows) out << row.dump() << "\n";
+      for (const json& row : *listing.rows) out << DumpStrict(row) << "\n";
       return;
     case OutputMode::kQuiet:
       for (const json& row : *listing.rows) {

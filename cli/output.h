@@ -38,6 +38,10 @@ struct Listing {
 // widest value and leaves the last one as long as it is.
 void PrintListing(const Listing& listing, OutputMode mode, std::ostream& out);
 
+// `document` on lines of its own. Text that is no UTF-8 (a program's log, a strange argument) is
+// written with U+FFFD in its place.
+void PrintDocument(const nlohmann::json& document, std::ostream& out);
+
 // The text people see for a value: null is "-", numbers have `significant` digits, arrays are
 // joined by ", ".
 std::string HumanText(const nlohmann::json& value, int significant);

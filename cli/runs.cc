@@ -5,6 +5,7 @@
 #include "cli/list_options.h"
 #include "cli/source.h"
 #include "cli/verbs.h"
+#include "core/selector.h"
 #include "nlohmann/json.hpp"
 
 namespace normlab::cli {
@@ -41,10 +42,20 @@ std::vector<Column> RunColumns(const json& document, json& rows) {
   return columns;
 }
 
+// As against those of one sweep or cell.
+bool NamesRuns(const Selector& selector) {
+  return selector.kind == Selector::Kind::kAll || selector.kind == Selector::Kind::kRun ||
+         selector.kind == Selector::Kind::kRunRange || selector.kind == Selector::Kind::kSeed;
+}
+
 void RunRuns(Context& context, const std::string& sweep, const ListOptions& options) {
   absl::StatusOr<Source> source = Source::Find(context);
   if (!source.ok()) return Fail(context, source.status());
-  absl::StatusOr<json> document = source->Get(SweepPath(sweep, "/runs"));
+  const absl::StatusOr<Selector> selector = ParseSelector(sweep);
+  if (!selector.ok()) return Fail(context, selector.status());
+  absl::StatusOr<json> document = NamesRuns(*selector)
+                                      ? source->Get("/api/v1/runs", {{"select", sweep}})
+                                      : source->Get(SweepPath(sweep, "/runs"));
   if (!document.ok()) return Fail(context, document.status());
   json rows = (*document)["runs"];
   std::vector<Column> columns = RunColumns(*document, rows);
@@ -73,12 +84,14 @@ void AddRuns(CLI::App& app, Context& context) {
       AddSubcommand(app, "runs", "List the runs of a sweep",
                     {"normlab runs last",
                      "normlab runs s3 --where \"loss < 3 and placement = 'geo'\" --sort loss",
-                     "normlab runs s3/c4 --cols seed,state,val_loss",
+                     "normlab runs s3/c4 --cols seed,state,val_loss", "normlab runs r37-r40",
                      "normlab runs placements --csv > runs.csv"});
   AddServerOptions(verb, context);
   AddOutputOptions(verb, context);
   auto sweep = std::make_shared<std::string>("last");
-  verb->add_option("SWEEP", *sweep, "last, s3, a name or its unique prefix, or a cell s3/c4");
+  verb->add_option("SELECTOR", *sweep,
+                   "a sweep (last, s3, a name or its unique prefix), a cell (s3/c4), a seed of it "
+                   "(s3/c4/2), runs (r37, r37-r40) or all");
   auto options = std::make_shared<ListOptions>();
   options->AddTo(verb);
   verb->callback([&context, sweep, options] { RunRuns(context, *sweep, *options); });

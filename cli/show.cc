@@ -6,6 +6,7 @@
 #include "absl/strings/str_format.h"
 #include "cli/source.h"
 #include "cli/verbs.h"
+#include "core/ids.h"
 #include "core/selector.h"
 #include "core/strings.h"
 #include "nlohmann/json.hpp"
@@ -40,9 +41,18 @@ void PrintSweepHead(std::ostream& out, const json& sweep) {
   }
 }
 
-void ShowSweep(Context& context, const json& document) {
-  const json& sweep = document.at("sweep");
-  const json& cells = sweep.at("cells_detail");
+// Of "s3/c4" that cell alone.
+void ShowSweep(Context& context, json document, const Selector& selector) {
+  json& sweep = document.at("sweep");
+  json& cells = sweep.at("cells_detail");
+  if (selector.kind == Selector::Kind::kCell) {
+    const std::string id = Cat(sweep.at("id").get<std::string>(), "/", ToString(selector.cell));
+    json chosen = json::array();
+    for (json& cell : cells) {
+      if (cell.at("id") == id) chosen.push_back(std::move(cell));
+    }
+    cells = std::move(chosen);
+  }
   if (context.mode == OutputMode::kTable) {
     PrintSweepHead(*context.out, sweep);
     *context.out << "\n";
@@ -100,7 +110,7 @@ void RunShow(Context& context, const std::string& selector) {
   if (is_run) {
     ShowRun(context, *document);
   } else {
-    ShowSweep(context, *document);
+    ShowSweep(context, *std::move(document), *parsed);
   }
 }
 
@@ -112,7 +122,8 @@ void AddShow(CLI::App& app, Context& context) {
   AddServerOptions(verb, context);
   AddOutputOptions(verb, context);
   auto selector = std::make_shared<std::string>("last");
-  verb->add_option("SELECTOR", *selector, "a sweep (last, s3, a name) or a run (r37, s3/c4/2)");
+  verb->add_option("SELECTOR", *selector,
+                   "a sweep (last, s3, a name), a cell (s3/c4) or a run (r37, s3/c4/2)");
   verb->callback([&context, selector] { RunShow(context, *selector); });
 }
 

@@ -39,21 +39,23 @@ struct SubmitOptions {
 // Every error of a sweep file, one line each, and in JSON mode as one document too.
 void FailWithSpecErrors(Context& context, const std::vector<SpecError>& errors) {
   context.exit_code = kExitUsage;
-  json list = json::array();
-  for (const SpecError& error : errors) {
-    *context.err << error.ToString() << "\n";
-    list.push_back(error.ToString());
-  }
+  std::vector<std::string> lines;
+  for (const SpecError& error : errors) lines.push_back(error.ToString());
+  const std::string message = Join(lines, "\n");
+  *context.err << message << "\n";
   if (context.mode == OutputMode::kJson) {
-    const json document = {
-        {"error", {{"code", "INVALID_ARGUMENT"}, {"message", list}, {"hint", "normlab config"}}}};
-    *context.out << document.dump(2) << "\n";
+    const json document = {{"error",
+                            {{"code", "INVALID_ARGUMENT"},
+                             {"message", message},
+                             {"lines", lines},
+                             {"hint", "normlab config lists every knob"}}}};
+    PrintDocument(document, *context.out);
   }
 }
 
 absl::Status Override(SweepSpec& spec, const SubmitOptions& options) {
   for (const std::string& text : options.overrides) {
-    RETURN_IF_ERROR(AddContext(spec.ApplyOverride(text), "-S"));
+    RETURN_IF_ERROR(spec.ApplyOverride(text));
   }
   if (options.seeds.has_value()) RETURN_IF_ERROR(spec.SetSeeds(*options.seeds));
   if (!options.name.empty()) RETURN_IF_ERROR(spec.SetName(options.name));
@@ -103,7 +105,7 @@ json LocalDryRun(const SweepSpec& spec, const Expansion& expansion) {
 
 void PrintSubmission(Context& context, const json& document) {
   if (context.mode == OutputMode::kJson) {
-    *context.out << document.dump(2) << "\n";
+    PrintDocument(document, *context.out);
     return;
   }
   if (context.mode == OutputMode::kQuiet) {

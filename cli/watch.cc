@@ -34,6 +34,8 @@ std::string HeadLine(const json& sweep) {
       counts.at("done").get<int>(), counts.at("running").get<int>(),
       counts.at("queued").get<int>() + counts.at("waiting").get<int>(),
       counts.at("failed").get<int>());
+  const int cancelled = counts.at("cancelled").get<int>();
+  if (cancelled > 0) text += Cat(", ", cancelled, " cancelled");
   const int diverged = sweep.at("outcomes").at("diverged").get<int>();
   if (diverged > 0) text += Cat(", ", diverged, " diverged");
   const json& eta = sweep.at("eta_s");
@@ -146,7 +148,7 @@ void WatchSweep(Context& context, const Source& source, const WatchOptions& opti
     }
     if (HasEnded(sweep) || source.offline()) {
       context.exit_code = ExitCodeAtEnd(sweep, options.fail_on_diverged);
-      if (context.mode == OutputMode::kJson) *context.out << document->dump(2) << "\n";
+      if (context.mode == OutputMode::kJson) PrintDocument(*document, *context.out);
       return;
     }
     if (context.clock->MonotonicNow() >= end) {

@@ -1,5 +1,6 @@
 #include "cli/where.h"
 
+#include <algorithm>
 #include <cctype>
 #include <cmath>
 #include <limits>
@@ -104,6 +105,11 @@ class Where::Node {
         return FieldOfRow(row, name).is_null();
     }
     return false;
+  }
+
+  void CollectNames(std::set<std::string>& names) const {
+    if (!name.empty()) names.insert(name);
+    for (const auto& child : children) child->CollectNames(names);
   }
 };
 
@@ -277,6 +283,20 @@ absl::StatusOr<Where> Where::Parse(std::string_view text) {
   return Where(*std::move(root));
 }
 
-bool Where::Matches(const json& row) const { return root_->Matches(row); }
+bool Where::Matches(const json& row) const {
+  const auto combinations = row.find("combinations");
+  if (combinations == row.end()) return root_->Matches(row);
+  return std::any_of(combinations->begin(), combinations->end(), [&](const json& factors) {
+    json named = row;
+    named["factors"] = factors;
+    return root_->Matches(named);
+  });
+}
+
+std::set<std::string> Where::Names() const {
+  std::set<std::string> names;
+  root_->CollectNames(names);
+  return names;
+}
 
 }  // namespace normlab::cli

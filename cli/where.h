@@ -2,6 +2,7 @@
 #define NORMLAB_CLI_WHERE_H_
 
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -31,7 +32,12 @@ class Where {
   // InvalidArgument names the place in the text, what was found and what would be right.
   static absl::StatusOr<Where> Parse(std::string_view text);
 
+  // A row of a merged cell ("combinations": the factors of each of its names) matches when it does
+  // under one of its names.
   bool Matches(const nlohmann::json& row) const;
+
+  // The columns that it asks for.
+  std::set<std::string> Names() const;
 
  private:
   explicit Where(std::shared_ptr<const Node> root) : root_(std::move(root)) {}

@@ -76,6 +76,12 @@ TEST(ListOptionsTest, UnknownColumnIsAnError) {
   options.cols.clear();
   options.sort = "-nonsense";
   EXPECT_EQ(options.Apply(rows, columns).message(), "--sort: no column is named 'nonsense'");
+  options.sort.clear();
+  options.where = "loss < 3 or nonsense = 3";
+  EXPECT_EQ(options.Apply(rows, columns).message(), "--where: no column is named 'nonsense'");
+  options.where = "val_los < 3";
+  EXPECT_EQ(options.Apply(rows, columns).message(),
+            "--where: no column is named 'val_los'; did you mean 'val_loss'?");
 }
 
 TEST(ListOptionsTest, ColumnsComeInTheOrderAskedFor) {

@@ -68,6 +68,20 @@ TEST(OutputTest, JsonLinesAreOneRowEach) {
   EXPECT_FALSE(std::getline(lines, line));
 }
 
+TEST(OutputTest, TextThatIsNoUtf8IsPrintedAllTheSame) {
+  std::ostringstream out;
+  PrintDocument({{"text", "a\xff"}}, out);
+  EXPECT_EQ(json::parse(out.str()).at("text"), "a\xef\xbf\xbd");
+  const json rows = json::array({{{"id", "\xff"}, {"detail", {{"x", "\xfe"}}}}});
+  Listing listing;
+  listing.document = listing.rows = &rows;
+  listing.columns = {{"id", "id"}, {"detail", "detail"}};
+  for (const OutputMode mode : {OutputMode::kJson, OutputMode::kJsonLines, OutputMode::kCsv,
+                                OutputMode::kTable, OutputMode::kMarkdown, OutputMode::kQuiet}) {
+    EXPECT_NO_THROW(PrintListing(listing, mode, out));
+  }
+}
+
 TEST(OutputTest, ModesByName) {
   OutputMode mode = OutputMode::kTable;
   EXPECT_TRUE(ParseOutputMode("md", &mode));

@@ -18,6 +18,23 @@ json Row() {
       "factors": {"norm.placement": "geo", "residual.dt": "0.1"}})");
 }
 
+// peri = sandwich is one cell under two names.
+TEST(Where, AMergedRowMatchesUnderEachOfItsNames) {
+  json row = Row();
+  row["factors"] = {{"norm.placement", "peri"}};
+  row["combinations"] = {{{"norm.placement", "peri"}}, {{"norm.placement", "sandwich"}}};
+  for (const char* text : {"placement = 'peri'", "placement = 'sandwich' and loss < 3"}) {
+    EXPECT_TRUE(Where::Parse(text)->Matches(row)) << text;
+  }
+  EXPECT_FALSE(Where::Parse("placement = 'geo'")->Matches(row));
+  EXPECT_FALSE(Where::Parse("placement = 'peri' and placement = 'sandwich'")->Matches(row));
+}
+
+TEST(Where, SaysWhichColumnsItAsksFor) {
+  EXPECT_EQ(Where::Parse("loss < 3 and (placement = 'geo' or not loss is null)")->Names(),
+            (std::set<std::string>{"loss", "placement"}));
+}
+
 struct Case {
   std::string text;
   bool matches;
