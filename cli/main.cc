@@ -22,9 +22,10 @@
 namespace normlab::cli {
 namespace {
 
-constexpr AddVerb kVerbs[] = {AddServe, AddWorker, AddSubmit, AddLs,         AddShow,    AddRuns,
-                              AddWatch, AddLogs,   AddEvents, AddCancel,     AddCompare, AddQuery,
-                              AddData,  AddConfig, AddDoctor, AddCompletion, AddOpen};
+constexpr AddVerb kVerbs[] = {AddServe,  AddWorker,  AddSubmit,     AddLs,         AddShow,
+                              AddRuns,   AddWatch,   AddLogs,       AddEvents,     AddExplain,
+                              AddCancel, AddCompare, AddDivergence, AddQuery,      AddExport,
+                              AddData,   AddConfig,  AddDoctor,     AddCompletion, AddOpen};
 
 std::string ProgramPath() {
   std::error_code error;

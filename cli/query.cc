@@ -37,6 +37,11 @@ void RunQuery(Context& context, const std::string& sql) {
     columns[i].significant = 9;
   }
   Print(context, *document, rows, std::move(columns), keys.empty() ? "" : keys.front());
+  if (document->at("truncated").get<bool>()) {
+    *context.err << "normlab: only the first " << rows.size()
+                 << " rows; narrow it down with WHERE, or use normlab export\n";
+    context.exit_code = kExitPartial;
+  }
 }
 
 }  // namespace

@@ -73,7 +73,7 @@ class WorkerLoop {
   std::atomic<bool> relay_stops_ = false;
   absl::Status last_status_;
   std::function<bool()> still_ours_ = [] { return true; };
-  TroubleLog session_trouble_{"no word from the server", "the server answers again"};
+  TroubleLog session_trouble_{"out of step with the server", "in step with the server again"};
   TroubleLog relay_trouble_{"cannot hand records over (they wait on disk)",
                             "records are handed over again"};
 };

@@ -38,6 +38,24 @@ absl::StatusOr<json> Attempts(ReadOnlyStore& store, RunId run) {
   return attempts;
 }
 
+// Every change of the run's state with its reason code, in order.
+absl::StatusOr<json> Transitions(ReadOnlyStore& store, RunId run) {
+  ASSIGN_OR_RETURN(const SqlRows rows,
+                   store.Query("SELECT at, state, reason, nullif(attempt, 0) AS attempt, worker "
+                               "FROM transition WHERE run = ?1 ORDER BY id",
+                               {run.value()}));
+  json transitions = json::array();
+  for (size_t i = 0; i < rows.rows.size(); ++i) {
+    const RowView row(rows, i);
+    transitions.push_back({{"at", row.Json("at")},
+                           {"state", row.Json("state")},
+                           {"reason", row.Json("reason")},
+                           {"attempt", row.Json("attempt")},
+                           {"worker", row.JsonOrNull("worker")}});
+  }
+  return transitions;
+}
+
 absl::StatusOr<json> SweepsOf(ReadOnlyStore& store, RunId run) {
   ASSIGN_OR_RETURN(const SqlRows rows,
                    store.Query("SELECT DISTINCT sweep FROM member WHERE run = ?1 ORDER BY sweep",
@@ -64,6 +82,7 @@ absl::StatusOr<json> RunDocument(ReadOnlyStore& store, RunId run,
   object["dataset"] = {{"name", row.Json("data_name")}, {"sha256", row.Json("data_sha256")}};
   ASSIGN_OR_RETURN(object["sweeps"], SweepsOf(store, run));
   ASSIGN_OR_RETURN(object["attempts"], Attempts(store, run));
+  ASSIGN_OR_RETURN(object["transitions"], Transitions(store, run));
   ASSIGN_OR_RETURN(object["scalar_keys"], ScalarKeys(store, run));
   ASSIGN_OR_RETURN(object["profile_keys"], ProfileKeys(store, run));
   return json{{"schema", "normlab.run.v1"}, {"run", std::move(object)}};

@@ -57,7 +57,7 @@ def test_with_json_an_error_is_a_document(done, typed):
 
 
 READS = [["ls"], ["show", "last"], ["show", "r1"], ["runs", "tiny"], ["runs", "all"],
-         ["events", "r1"], ["logs", "r1"], ["compare", "tiny"], ["query", "SELECT 1"],
+         ["events", "r1"], ["logs", "r1"], ["explain", "r1"], ["divergence", "tiny"], ["compare", "tiny"], ["query", "SELECT 1"],
          ["data", "ls"], ["data", "check"], ["config"], ["doctor"], ["open"], ["watch", "tiny"]]
 
 
@@ -108,3 +108,48 @@ factors: {norm.placement: [pre, peri, sandwich, geo], residual.dt: [0.5, 1.0]}
         assert not set(arm["differs_in"]) & {"norm.placement", "residual.dt"}
     other = lab.json("compare", "merged", "--by", "placement", "--baseline", "sandwich")
     assert other["baseline"] == "peri = sandwich"
+
+
+def test_explain_tells_the_whole_way(done):
+    document = done.json("explain", "r1")
+    assert [step["state"] for step in document["transitions"]] == ["queued", "running", "done"]
+    assert [step["reason"] for step in document["transitions"]] == [
+        "submitted", "assigned", "finished"]
+    assert done.normlab("explain", "r1").startswith("r1: done: ran to its last step\n")
+
+
+def test_divergence_is_the_comparisons_count(done):
+    arms = {arm["label"]: arm for arm in done.json("compare", "tiny")["arms"]}
+    for arm in done.json("divergence", "tiny")["arms"]:
+        same = arms[arm["arm"]]
+        assert (arm["diverged"], arm["of"]) == (same["diverged"]["k"], same["diverged"]["n"])
+        assert (arm["share"], arm["low"]) == (0, 0)
+        assert arm["high"] == pytest.approx(0.6576, abs=1e-4)  # Wilson, 0 of 2
+
+
+def test_export_has_every_number(done):
+    lines = done.normlab("export", "tiny").splitlines()
+    assert lines[0] == "run,cell,arm,seed,key,step,value,attempt"
+    points = [json.loads(line)
+              for line in done.normlab("export", "tiny", "--format", "jsonl").splitlines()]
+    assert len(points) == len(lines) - 1
+    losses = {(point["run"], point["step"]): point["value"]
+              for point in points if point["key"] == "train_loss"}
+    assert len(losses) == 4 * 12
+    for run in done.runs("tiny"):
+        sql = f"SELECT step, value FROM scalar('{run['id']}', 'train_loss')"
+        for step, value in done.json("query", sql)["rows"]:
+            assert losses[run["id"], step] == value
+    depth = done.normlab("export", "tiny/c1", "--profiles").splitlines()
+    sql = "SELECT count(*) FROM profile('r1', 'hidden_ma')"
+    [[count]] = done.json("query", sql)["rows"]
+    assert sum(line.startswith("r1,") and ",hidden_ma," in line for line in depth) == count > 0
+    assert done.run("export", "tiny", "-o", "/nowhere/x.csv").returncode == 2
+
+
+def test_a_cut_answer_is_called_partial(done):
+    sql = ("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 100001) "
+           "SELECT i FROM n")
+    cut = done.run("query", sql, "--csv")
+    assert cut.returncode == 6 and "only the first 100000 rows" in cut.stderr
+    assert len(cut.stdout.splitlines()) == 100001
