@@ -57,7 +57,8 @@ def test_with_json_an_error_is_a_document(done, typed):
 
 
 READS = [["ls"], ["show", "last"], ["show", "r1"], ["runs", "tiny"], ["runs", "all"],
-         ["events", "r1"], ["logs", "r1"], ["explain", "r1"], ["divergence", "tiny"], ["compare", "tiny"], ["query", "SELECT 1"],
+         ["events", "r1"], ["logs", "r1"], ["explain", "r1"], ["divergence", "tiny"],
+         ["compare", "tiny"], ["query", "SELECT 1"],
          ["data", "ls"], ["data", "check"], ["config"], ["doctor"], ["open"], ["watch", "tiny"]]
 
 
