@@ -51,7 +51,11 @@ absl::StatusOr<SyncReply> Dispatcher::Impl::Synchronize(const SyncRequest& reque
     }
     Announce(changed);
     if (!exchange.reply.ok() || exchange.says_something) return exchange.reply;
-    if (!AwaitNews(call, exchange.news_seen)) return exchange.reply;
+    if (AwaitNews(call, exchange.news_seen)) continue;
+    // Having waited to the end, it may wait again at once.
+    const bool waited = patience.wait > absl::ZeroDuration();
+    if (waited && clock_.MonotonicNow() >= call.deadline) exchange.reply->next_call_in_ms = 0;
+    return exchange.reply;
   }
 }
 
@@ -69,11 +73,6 @@ Dispatcher::Impl::Exchange Dispatcher::Impl::Answer(const Call& call, Changed& c
       !orders->stop.empty() || !orders->confirmed.empty() ||
       std::any_of(orders->wanted.begin(), orders->wanted.end(),
                   [](const WorkerOrders::Wanted& wanted) { return wanted.send_envelope; });
-  // Having waited, it may wait again at once.
-  if (exchange.reply.ok() && !exchange.says_something && !waits_over_ &&
-      call.patience.wait > absl::ZeroDuration()) {
-    exchange.reply->next_call_in_ms = 0;
-  }
   return exchange;
 }
 

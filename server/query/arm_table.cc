@@ -107,7 +107,8 @@ absl::StatusOr<ArmTable> ReadArmTable(ReadOnlyStore& store, SweepId sweep, const
                   {sweep.value()}));
   ArmTable table;
   if (!rows.rows.empty()) {
-    for (const json& factor : RowView(rows, 0).Parsed("spec").at("factors")) {
+    const json spec = RowView(rows, 0).Parsed("spec");
+    for (const json& factor : spec.at("factors")) {
       for (const auto& [key, levels] : factor.items()) table.factor_keys.insert(key);
     }
   }
@@ -127,7 +128,8 @@ absl::StatusOr<ArmTable> ReadArmTable(ReadOnlyStore& store, SweepId sweep, const
       table.levels[cell.label] = cell.names;
       continue;
     }
-    for (const json& combination : row.Parsed("combinations")) {
+    const json combinations = row.Parsed("combinations");
+    for (const json& combination : combinations) {
       AddPlace(PlaceOf(combination, table.by), cell);
     }
   }

@@ -51,8 +51,8 @@ class Lab:
     def run(self, *arguments, program="normlab"):
         """Runs a verb to its end; gives the finished process with its output as text."""
         return subprocess.run([BIN / program, *map(str, arguments)], env=environment(self.data),
-                              cwd=self.folder, capture_output=True, text=True, check=False,
-                              stdin=subprocess.DEVNULL, timeout=600)
+                              cwd=self.folder, capture_output=True, text=True, errors="replace",
+                              check=False, stdin=subprocess.DEVNULL, timeout=600)
 
     def normlab(self, *arguments):
         """As run, for a verb that must succeed; gives its standard output."""

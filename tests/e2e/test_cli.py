@@ -29,7 +29,7 @@ WRONG = [
     (["submit", "tiny.yaml", "-S", "norm.decay"], 2, "should be key=value"),
     (["submit", "tiny.yaml", "--seeds", "many"], 2, "--seeds: found 'many'; should be a whole"),
     (["cancel", "tiny"], 4, "has ended already"),
-    (["serve", "--listen", "nonsense"], 2, "write HOST:PORT"),
+    (["serve", "--listen", "nonsense", "--data", "elsewhere"], 2, "write HOST:PORT"),
     (["ls", "--data", "/nowhere"], 5, "no server is known.*normlab serve"),
 ]
 

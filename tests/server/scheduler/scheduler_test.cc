@@ -70,15 +70,19 @@ TEST(Scheduler, AnExpiredLeaseIsVoidAndLateNewsChangeNothing) {
   EXPECT_EQ(lab.run(1).reason, "lost_worker");
   lab.Fetch(Lab::Report("b"));
   ASSERT_EQ(lab.run(1).attempts.size(), 2u);
-  lab.News(late);
-  EXPECT_EQ(lab.run(1).state, RunState::kRunning);
-  EXPECT_TRUE(lab.run(1).attempts[0].log_complete);
   // The old worker comes back and is told to end it.
   WorkerReport back = Lab::Report("a");
   back.held = {{RunId(1), AttemptNumber(1), lab.run(1).attempts[0].token, false, 0, 0}};
   const auto orders = lab.Call(back);
   ASSERT_EQ(orders->stop.size(), 1u);
   EXPECT_EQ(orders->stop[0].reason, FailureKind::kLostWorker);
+  lab.News(late);
+  EXPECT_EQ(lab.run(1).state, RunState::kRunning);
+  EXPECT_TRUE(lab.run(1).attempts[0].log_complete);
+  // Its log has ended, whatever an older report of it says.
+  const auto later = lab.Call(back);
+  EXPECT_TRUE(later->stop.empty());
+  EXPECT_EQ(later->confirmed, std::vector<LeaseToken>{lab.run(1).attempts[0].token});
 }
 
 TEST(Scheduler, ANewIncarnationVoidsWhatItDoesNotList) {
