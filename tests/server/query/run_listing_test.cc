@@ -17,9 +17,8 @@ TEST(RunListing, RunsByTheirNumbers) {
   lab.AddLinkedSweep("q", first);
   const auto ids = [&](const std::string& select) {
     std::vector<std::string> found;
-    for (const json& run : lab.Document("runs", {{"select", select}}).at("runs")) {
-      found.push_back(run.at("id"));
-    }
+    const json document = lab.Document("runs", {{"select", select}});
+    for (const json& run : document.at("runs")) found.push_back(run.at("id"));
     return found;
   };
   EXPECT_THAT(ids("all"), ElementsAre("r1", "r2", "r3", "r4"));
