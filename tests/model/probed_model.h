@@ -39,6 +39,7 @@ struct Forwarded {
     InitialiseParameters(spec, parameters);
     const at::NoGradGuard no_grad;
     parameters.values().mul_(factor);
+    parameters.RefreshShadows();
     at::Generator generator = at::detail::createCPUGenerator(9);
     tokens = at::randint(0, spec.vocab, {3, spec.seq_len}, generator, at::kLong);
     targets = at::randint(0, spec.vocab, {3, spec.seq_len}, generator, at::kLong);

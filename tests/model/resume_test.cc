@@ -62,7 +62,7 @@ void ExpectResumesBitForBit(const RunConfig& config) {
   const TempDir dir;
   TrainSetup setup;
   setup.config = config;
-  // The stop falls between two evaluations (every 10 steps) and between two probes.
+  // The stop falls between two evaluations and between two probes.
   CHECK_OK(setup.config.Parse("probe.every", "5"));
   setup.data_dir = TinyDataset(dir);
   setup.checkpoint_dir = dir.File("straight");
@@ -114,6 +114,13 @@ INSTANTIATE_TEST_SUITE_P(All, Resume, testing::ValuesIn([] {
                            for (char& c : name) c = c == '-' ? '_' : c;
                            return name;
                          });
+
+TEST(ResumeOptions, SensitivityIsBitForBit) {
+  RunConfig config = TinyConfig("geo");
+  CHECK_OK(config.Parse("probe.sensitivity", "true"));
+  CHECK_OK(config.Parse("eval.every", "20"));
+  ExpectResumesBitForBit(config);
+}
 
 TEST(ResumeOptions, DoublePrecisionIsBitForBit) {
   RunConfig config = TinyConfig("geo");

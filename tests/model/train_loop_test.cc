@@ -92,7 +92,8 @@ TEST_F(TrainTest, ObservingChangesNoBit) {
   const auto blind_scalars = sink.All<ScalarsRecord>();
   CHECK_OK(setup.config.Parse("probe.every", "1"));
   CHECK_OK(setup.config.Parse("probe.sensitivity", "true"));
-  CHECK_OK(setup.config.Parse("eval.every", "3"));
+  CHECK_OK(setup.config.Parse("eval.every", "7"));
+  CHECK_OK(setup.config.Parse("probe.sensitivity", "true"));
   setup.checkpoint_dir = dir.File("again");
   const auto watched = Train();
   EXPECT_TRUE(at::equal(blind->parameters().values(), watched->parameters().values()));
