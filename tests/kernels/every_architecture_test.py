@@ -6,6 +6,7 @@ The usual build makes machine code for one and PTX for the rest. BUILD keeps the
 second run takes no time; the table of registers is left there as kernel-registers.md.
 """
 
+import os
 import pathlib
 import subprocess
 import sys
@@ -19,8 +20,8 @@ ARCHITECTURES = ("80", "90", "100")
 def main(build):
     subprocess.run(["cmake", "-S", str(ROOT / "kernels"), "-B", build, "-DNORMLAB_CUDA=ON",
                     "-DNORMLAB_CUDA_ARCHITECTURES=" + ";".join(ARCHITECTURES)], check=True)
-    subprocess.run(["cmake", "--build", build, "--target", "normlab_kernels_cuda", "--parallel"],
-                   check=True)
+    subprocess.run(["cmake", "--build", build, "--target", "normlab_kernels_cuda",
+                    "--parallel", str(os.cpu_count())], check=True)
     library = pathlib.Path(build) / "libnormlab_kernels_cuda.a"
     table = pathlib.Path(build) / "kernel-registers.md"
     spills = registers_test.main(library, table)
