@@ -14,6 +14,8 @@
 #include <functional>
 #include <string>
 
+// The names are CUDA's.
+// NOLINTBEGIN(bugprone-reserved-identifier)
 #define __global__
 #define __device__
 #define __host__
@@ -21,6 +23,7 @@
 // Blocks run one at a time on one thread, so what is static is shared by exactly one block.
 #define __shared__ static
 #define __launch_bounds__(...)
+// NOLINTEND(bugprone-reserved-identifier)
 
 namespace normlab::kernels::simt {
 
@@ -75,6 +78,7 @@ void Store(T* to, const T& value) {
 
 namespace normlab::kernels {
 
+// NOLINTBEGIN(bugprone-reserved-identifier)
 inline void __syncthreads() { simt::SyncThreads(); }
 inline void __syncwarp(unsigned mask = 0xffffffffu) { simt::Exchange(mask, 0, simt::Lane()); }
 
@@ -87,6 +91,8 @@ T __shfl_xor_sync(unsigned mask, T value, int lane_mask) {
   std::memcpy(&value, &bits, sizeof(T));
   return value;
 }
+
+// NOLINTEND(bugprone-reserved-identifier)
 
 inline unsigned long long atomicAdd(unsigned long long* to, unsigned long long value) {
   const unsigned long long before = simt::Load(to);

@@ -29,4 +29,10 @@ except RuntimeError as error:
     assert "[4, 768]" in str(error) and "[768, 4]" in str(error), error
 else:
     raise AssertionError("a wrong shape must be refused")
+try:
+    torch.ops.normlab.rmsnorm(torch.empty(4, 768, device="meta"))
+except RuntimeError as error:
+    assert "not on meta" in str(error), error
+else:
+    raise AssertionError("a device without kernels must be refused")
 print("geonorm, its gradients and the residual forms agree with finite differences")

@@ -96,14 +96,14 @@ TestForm::TestForm(const FormChoice& choice, TypePair types, std::int64_t rows, 
                                              &reference_.next};
   gradients_.assign(6, Parameter(types.stream, cols, random, 0));
   saved_.assign(3, std::vector<double>(static_cast<std::size_t>(2 * rows + 1)));
-  for (int k = 0; k < 3; ++k) {
+  for (std::size_t k = 0; k < 3; ++k) {
     if (choices[k] == kNone) continue;
     stages[k]->present = 1;
     references[k]->present = true;
     stages[k]->options = {choices[k] == kLayer ? NORMLAB_LAYERNORM : NORMLAB_RMSNORM, choice.eps,
                           choice.pb_relax};
     references[k]->options = stages[k]->options;
-    stages[k]->saved = saved_[static_cast<std::size_t>(k)].data();
+    stages[k]->saved = saved_[k].data();
     if (!HasParameters(k)) continue;
     parameters_.push_back(Parameter(types.stream, cols, random, 1));
     stages[k]->gain = parameters_.back().View().data;
@@ -111,12 +111,12 @@ TestForm::TestForm(const FormChoice& choice, TypePair types, std::int64_t rows, 
     parameters_.push_back(Parameter(types.stream, cols, random, 0));
     stages[k]->bias = parameters_.back().View().data;
     references[k]->bias = parameters_.back().Row(0);
-    stages[k]->dgain = gradients_[static_cast<std::size_t>(2 * k)].View().data;
-    stages[k]->dbias = gradients_[static_cast<std::size_t>(2 * k + 1)].View().data;
+    stages[k]->dgain = gradients_[2 * k].View().data;
+    stages[k]->dbias = gradients_[2 * k + 1].View().data;
   }
 }
 
-bool TestForm::HasParameters(int stage) const {
+bool TestForm::HasParameters(std::size_t stage) const {
   const NormChoice choices[3] = {choice_.branch, choice_.post, choice_.next};
   return choices[stage] == kLayer || choices[stage] == kRms;
 }

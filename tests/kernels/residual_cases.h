@@ -2,6 +2,7 @@
 #ifndef NORMLAB_TESTS_KERNELS_RESIDUAL_CASES_H_
 #define NORMLAB_TESTS_KERNELS_RESIDUAL_CASES_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <random>
 #include <string>
@@ -36,11 +37,13 @@ class TestForm {
   const normlab_residual_form& kernel() const { return form_; }
   const reference::ResidualForm& reference() const { return reference_; }
   // Element `column` of dL/d(gain) and dL/d(bias) of stage 0 (branch), 1 (post) or 2 (next).
-  double Gain(int stage, std::int64_t column) const { return gradients_[2 * stage].Get(0, column); }
-  double Bias(int stage, std::int64_t column) const {
+  double Gain(std::size_t stage, std::int64_t column) const {
+    return gradients_[2 * stage].Get(0, column);
+  }
+  double Bias(std::size_t stage, std::int64_t column) const {
     return gradients_[2 * stage + 1].Get(0, column);
   }
-  bool HasParameters(int stage) const;
+  bool HasParameters(std::size_t stage) const;
 
  private:
   FormChoice choice_;

@@ -20,11 +20,11 @@ constexpr TypePair kF32{NORMLAB_F32, NORMLAB_F32};
 constexpr TypePair kBf16{NORMLAB_BF16, NORMLAB_BF16};
 
 struct Results {
-  Results(const ResidualInputs& in, std::int64_t gap = 0)
-      : stream(in.x.dtype(), in.x.rows(), in.x.cols(), gap),
-        next(in.g.dtype(), in.x.rows(), in.x.cols(), gap),
-        dx(in.x.dtype(), in.x.rows(), in.x.cols(), gap),
-        dg(in.g.dtype(), in.x.rows(), in.x.cols(), gap),
+  explicit Results(const ResidualInputs& in)
+      : stream(in.x.dtype(), in.x.rows(), in.x.cols()),
+        next(in.g.dtype(), in.x.rows(), in.x.cols()),
+        dx(in.x.dtype(), in.x.rows(), in.x.cols()),
+        dg(in.g.dtype(), in.x.rows(), in.x.cols()),
         columns(in.x.dtype() == NORMLAB_F64 ? NORMLAB_F64 : NORMLAB_F32, 1, in.x.cols()),
         probes(columns.dtype(), in.x.rows(), NORMLAB_ROW_PROBES) {}
   HostMatrix stream, next, dx, dg, columns, probes;
@@ -94,12 +94,11 @@ struct Sums {
 
 void ExpectSums(const TestForm& form, const std::vector<Sums>& sums, const Results& out) {
   static const char* const kNames[3] = {"branch", "post", "next"};
-  for (int k = 0; k < 3; ++k) {
+  for (std::size_t k = 0; k < 3; ++k) {
     if (!form.HasParameters(k)) continue;
     SCOPED_TRACE(kNames[k]);
-    const auto at = static_cast<std::size_t>(2 * k);
-    sums[at].Expect("dgain", [&](std::int64_t c) { return form.Gain(k, c); });
-    sums[at + 1].Expect("dbias", [&](std::int64_t c) { return form.Bias(k, c); });
+    sums[2 * k].Expect("dgain", [&](std::int64_t c) { return form.Gain(k, c); });
+    sums[2 * k + 1].Expect("dbias", [&](std::int64_t c) { return form.Bias(k, c); });
   }
   sums[6].Expect("db_columns", [&](std::int64_t c) { return out.columns.Get(0, c); });
 }

@@ -15,7 +15,7 @@ using testing::HasSubstr;
 
 TEST(SimtTest, ShufflesAndBarriersHaveTheirMeaning) {
   std::vector<int> sums(64);
-  const simt::Buffer buffer(sums.data(), 64 * 4);
+  const simt::Buffer buffer(sums.data(), 256);
   const std::string fault = simt::Launch(1, 64, [&] {
     int value = static_cast<int>(threadIdx.x);
     for (int distance = 16; distance > 0; distance /= 2) {
@@ -77,8 +77,8 @@ TEST(SimtTest, WarpMayBeTheLastAndPartOfOne) {
 // Each thread takes what its neighbour left: wrong in one of the two orders unless all have met.
 std::vector<int> TakeFromNeighbour(bool meet) {
   constexpr int kThreads = 8;
-  std::vector<int> taken(2 * kThreads, -1);
-  const simt::Buffer buffer(taken.data(), 2 * kThreads * 4);
+  std::vector<int> taken(std::size_t{2} * kThreads, -1);
+  const simt::Buffer buffer(taken.data(), std::int64_t{8} * kThreads);
   EXPECT_EQ(simt::Launch(2, kThreads,
                          [&] {
                            __shared__ int left[kThreads];
@@ -116,14 +116,14 @@ TEST(SimtTest, FaultOfAKernelIsADeviceErrorWithItsSentence) {
 
 TEST(SimtTest, AccessOutsideEveryBufferIsAFault) {
   std::vector<float> data(8);
-  const simt::Buffer buffer(data.data(), 7 * 4);
+  const simt::Buffer buffer(data.data(), 28);
   EXPECT_THAT(simt::Launch(1, 8, [&] { simt::Load(&data[threadIdx.x]); }),
               HasSubstr("an access of 4 bytes outside every buffer (block 0, thread 7)"));
 }
 
 TEST(SimtTest, WriteOutsideEveryBufferIsAFaultAndWritesNothing) {
   std::vector<float> data(8, 3);
-  const simt::Buffer buffer(data.data() + 1, 7 * 4);
+  const simt::Buffer buffer(data.data() + 1, 28);
   EXPECT_THAT(simt::Launch(1, 1, [&] { simt::Store(&data[0], 5.0f); }),
               HasSubstr("an access of 4 bytes outside every buffer"));
   EXPECT_EQ(data[0], 3);
