@@ -11,11 +11,7 @@
 
 #include <cstdint>
 
-#include "kernels/common/bf16.h"
-
-#if !defined(NORMLAB_ISA)
-#error "vec.h is for files that are compiled per instruction set"
-#endif
+#include "kernels/common/vec_native.h"
 
 namespace normlab::kernels::NORMLAB_ISA {
 
@@ -27,25 +23,11 @@ constexpr int kVectorBytes = 32;
 constexpr int kVectorBytes = 16;
 #endif
 
-#define NORMLAB_INLINE inline __attribute__((always_inline))
-
-template <class Element, int kBytes>
-struct VectorOf {
-  typedef Element type __attribute__((vector_size(kBytes)));
-};
-
 template <class Real>
 using Vec = typename VectorOf<Real, kVectorBytes>::type;
 
 template <class Real>
 constexpr int kLanes = kVectorBytes / static_cast<int>(sizeof(Real));
-
-template <class Vector, class Element>
-NORMLAB_INLINE Vector LoadRaw(const Element* from) {
-  Vector result;
-  __builtin_memcpy(&result, from, sizeof(result));
-  return result;
-}
 
 // A whole vector of Reals starting at a column; slot is the accumulator that sums use.
 template <class RealType, int kSlot>
@@ -58,7 +40,7 @@ struct Wide {
   template <class Stored>
   static NORMLAB_INLINE Value Load(const Stored* from) {
     if constexpr (sizeof(Stored) == 2) {
-      const auto wide = LoadBf16(from);
+      const auto wide = WidenBf16<kLanes<Real> * 4>(from);
       if constexpr (sizeof(Real) == 4) return wide;
       if constexpr (sizeof(Real) == 8) return __builtin_convertvector(wide, Value);
     } else {  // float stored, double arithmetic
@@ -76,7 +58,7 @@ struct Wide {
     using Floats = typename VectorOf<float, kLanes<Real> * 4>::type;
     const Floats narrow = __builtin_convertvector(value, Floats);
     if constexpr (sizeof(Stored) == 2) {
-      StoreBf16(to, narrow);
+      StoreBf16<kLanes<Real> * 4>(to, narrow);
     } else {
       __builtin_memcpy(to, &narrow, sizeof(narrow));
     }
@@ -84,25 +66,6 @@ struct Wide {
 
   static NORMLAB_INLINE Value Absolute(Value value) { return value < 0 ? -value : value; }
   static NORMLAB_INLINE Value Larger(Value a, Value b) { return a < b ? b : a; }
-
- private:
-  using Floats = typename VectorOf<float, kLanes<Real> * 4>::type;
-  using Words = typename VectorOf<std::uint32_t, kLanes<Real> * 4>::type;
-  using Halves = typename VectorOf<std::uint16_t, kLanes<Real> * 2>::type;
-
-  static NORMLAB_INLINE Floats LoadBf16(const Bf16* from) {
-    const Halves raw = LoadRaw<Halves>(from);
-    return reinterpret_cast<Floats>(__builtin_convertvector(raw, Words) << 16);
-  }
-
-  static NORMLAB_INLINE void StoreBf16(Bf16* to, Floats value) {
-    const Words bits = reinterpret_cast<Words>(value);
-    const Words rounded = (bits + 0x7fff + ((bits >> 16) & 1)) >> 16;
-    const Words quiet_nan = (bits >> 16) | 0x40;
-    const Words chosen = value != value ? quiet_nan : rounded;
-    const Halves halves = __builtin_convertvector(chosen, Halves);
-    __builtin_memcpy(to, &halves, sizeof(halves));
-  }
 };
 
 // One column of the tail.
@@ -139,20 +102,6 @@ NORMLAB_INLINE void Columns(std::int64_t cols, Body body) {
   for (; column < cols; ++column) body(Single<Real>{}, column);
 }
 
-template <class Real, int kBytes>
-NORMLAB_INLINE Real AddLanes(typename VectorOf<Real, kBytes>::type value) {
-  if constexpr (kBytes > 16) {
-    typename VectorOf<Real, kBytes / 2>::type low, high;
-    __builtin_memcpy(&low, &value, sizeof(low));
-    __builtin_memcpy(&high, reinterpret_cast<const char*>(&value) + sizeof(low), sizeof(high));
-    return AddLanes<Real, kBytes / 2>(low + high);
-  } else if constexpr (sizeof(Real) == 4) {
-    return (value[0] + value[2]) + (value[1] + value[3]);
-  } else {
-    return value[0] + value[1];
-  }
-}
-
 template <class Real>
 struct Sum {
   Vec<Real> lanes[4] = {};
@@ -164,9 +113,26 @@ struct Sum {
   }
   NORMLAB_INLINE void Add(Single<Real>, Real value) { tail += value; }
 
-  NORMLAB_INLINE Real Total() const {
-    const Vec<Real> all = (lanes[0] + lanes[1]) + (lanes[2] + lanes[3]);
-    return AddLanes<Real, kVectorBytes>(all) + tail;
+  NORMLAB_INLINE Quarter<Real> Folded() const {
+    return FoldLanes((lanes[0] + lanes[1]) + (lanes[2] + lanes[3]));
+  }
+  NORMLAB_INLINE Real Total() const { return AddQuarter(Folded()) + tail; }
+};
+
+// The same sum over several rows: each row leaves its quarter and its tail, the totals come
+// together.
+template <class Real, int kRows>
+struct RowTotals {
+  Quarter<Real> quarters[kRows] = {};
+  Real tails[kRows] = {};
+
+  NORMLAB_INLINE void Leave(int row, const Sum<Real>& sum) {
+    quarters[row] = sum.Folded();
+    tails[row] = sum.tail;
+  }
+  NORMLAB_INLINE void Write(Real* totals) const {
+    AddQuarters<kRows>(quarters, totals);
+    for (int row = 0; row < kRows; ++row) totals[row] += tails[row];
   }
 };
 

@@ -8,12 +8,13 @@
 #include "kernels/geonorm/geonorm_cpu.h"
 
 #include "kernels/common/row_access.h"
+#include "kernels/geonorm/geonorm_block.h"
 #include "kernels/geonorm/geonorm_row.h"
+#include "kernels/geonorm/geonorm_sums.h"
 
 namespace normlab::kernels::NORMLAB_ISA {
 namespace {
 
-constexpr int kBlock = 16;
 constexpr double kPi = 3.14159265358979323846;
 
 using Rule = GeoAngle<double>;
@@ -28,38 +29,6 @@ Rule MakeRule(const normlab_geonorm_options& options) {
   rule.has_fixed_angle = options.has_fixed_angle != 0;
   rule.fixed_angle = options.fixed_angle;
   return rule;
-}
-
-// What the forward pass learns about a row by reading it.
-template <class Real>
-struct RowSums {
-  Real a, beta, u_squared;
-};
-
-// Sums in fp32 that can be trusted; written so that NaN is not.
-NORMLAB_INLINE bool InRange(const RowSums<float>& sums) {
-  return sums.a > 1e-30f && sums.a < 1e30f && Absolute(sums.beta) < 1e15f && sums.u_squared < 1e30f;
-}
-NORMLAB_INLINE bool InRange(const RowSums<double>&) { return true; }
-
-template <class Real, class X, class V>
-NORMLAB_INLINE RowSums<Real> ReadRow(const X* x, const V* v, std::int64_t cols) {
-  Sum<Real> xx, xv, uu;
-  Columns<Real>(cols, [&](auto at, std::int64_t column) {
-    const auto value = at.Load(x + column);
-    xx.Add(at, value * value);
-    xv.Add(at, value * at.Load(v + column));
-  });
-  RowSums<Real> sums{xx.Total(), 0, 0};
-  sums.beta = sums.a != 0 ? xv.Total() / sums.a : Real(0);
-  const Real beta = sums.beta;
-  // A second pass: |v|^2 - beta^2·a would lose everything where v is nearly parallel to x.
-  Columns<Real>(cols, [&](auto at, std::int64_t column) {
-    const auto u = at.Load(v + column) - beta * at.Load(x + column);
-    uu.Add(at, u * u);
-  });
-  sums.u_squared = uu.Total();
-  return sums;
 }
 
 struct RowCurve {
@@ -98,25 +67,25 @@ void WriteProbes(const normlab_geonorm_forward_args& args, std::int64_t row, dou
   out[2] = static_cast<Real>(theta < 1e15 ? Wrapped(theta) : theta - theta);
 }
 
-template <class Real>
-void WriteSaved(void* saved, std::int64_t row, double a, double beta, double u_squared,
-                double step) {
-  Real* out = static_cast<Real*>(saved) + row * NORMLAB_GEONORM_SAVED;
-  out[0] = static_cast<Real>(a);
-  out[1] = static_cast<Real>(beta);
-  out[2] = static_cast<Real>(u_squared);
-  out[3] = static_cast<Real>(a > 0 ? step * step * (u_squared / a) : 0.0);
+template <class Kept, class Real>
+NORMLAB_INLINE void WriteSaved(void* saved, std::int64_t row, const RowSums<Real>& sums,
+                               Real angle_squared) {
+  Kept* out = static_cast<Kept*>(saved) + row * NORMLAB_GEONORM_SAVED;
+  out[0] = static_cast<Kept>(sums.a);
+  out[1] = static_cast<Kept>(sums.beta);
+  out[2] = static_cast<Kept>(sums.u_squared);
+  out[3] = static_cast<Kept>(angle_squared);
 }
 
 double StepOf(const Rule& rule) { return rule.has_fixed_angle ? 0.0 : rule.alpha * rule.scale; }
 
-// One row from its sums; returns whether it is a zero row. Real is the type of the arithmetic,
-// Kept the one that the caller's buffers of Reals have.
-template <class Real, class Kept, class X, class V>
-bool FinishRow(const Rule& rule, const normlab_geonorm_forward_args& args, std::int64_t row,
-               const RowSums<Real>& sums) {
+// One row in fp64, alone; returns whether it is a zero row. Kept is the type of the caller's
+// buffers of Reals.
+template <class Kept, class X, class V>
+bool ForwardAgain(const Rule& rule, const normlab_geonorm_forward_args& args, std::int64_t row) {
   const X* x = Row<X>(args.x, row);
   const V* v = Row<V>(args.v, row);
+  const auto sums = ReadRow<double>(x, v, args.x.cols);
   X* y = Row<X>(args.y, row);
   const bool zero = sums.a == 0;
   GeoCurve<double> curve{};
@@ -124,11 +93,12 @@ bool FinishRow(const Rule& rule, const normlab_geonorm_forward_args& args, std::
     for (std::int64_t i = 0; i < args.x.cols; ++i) y[i] = x[i];
   } else {
     curve = CurveOf(rule, sums).curve;
-    WriteOutput<Real>(x, v, y, args.x.cols, static_cast<Real>(curve.c - curve.t * sums.beta),
-                      static_cast<Real>(curve.t));
+    WriteOutput<double>(x, v, y, args.x.cols, curve.c - curve.t * sums.beta, curve.t);
   }
   if (args.saved != nullptr) {
-    WriteSaved<Kept>(args.saved, row, sums.a, sums.beta, sums.u_squared, StepOf(rule));
+    const double step = StepOf(rule);
+    const double p = sums.a > 0 ? sums.u_squared / sums.a : 0.0;
+    WriteSaved<Kept>(args.saved, row, sums, step * step * p);
   }
   if (args.probes != nullptr) WriteProbes<Kept, X>(args, row, curve.theta);
   return zero;
@@ -137,18 +107,36 @@ bool FinishRow(const Rule& rule, const normlab_geonorm_forward_args& args, std::
 template <class Real, class X, class V>
 std::int64_t ForwardBlock(const Rule& rule, const normlab_geonorm_forward_args& args,
                           std::int64_t begin, int count) {
-  RowSums<Real> sums[kBlock];
-  for (int r = 0; r < count; ++r) {
-    sums[r] = ReadRow<Real>(Row<X>(args.x, begin + r), Row<V>(args.v, begin + r), args.x.cols);
+  BlockSums<Real> sums;
+  BlockSums<double> wide;
+  BlockCurve curve;
+  if (args.x.cols >= kLongRow) {
+    ReadLongRows<Real, X, V>(args.x, args.v, begin, count, &sums);
+  } else {
+    ReadBlock<Real, X, V>(args.x, args.v, begin, count, &sums);
+  }
+  Widen(sums, &wide);
+  CurvesOfBlock<Real>(rule, wide, count, &curve);
+  Real of_x[kBlockRows], of_v[kBlockRows], angle_squared[kBlockRows];
+  const double step = StepOf(rule);
+  for (int r = 0; r < kBlockRows; ++r) {
+    of_x[r] = static_cast<Real>(curve.c[r] - curve.t[r] * wide.beta[r]);
+    of_v[r] = static_cast<Real>(curve.t[r]);
+    angle_squared[r] = static_cast<Real>(step * step * curve.p[r]);
   }
   std::int64_t zero_rows = 0;
   for (int r = 0; r < count; ++r) {
     const std::int64_t row = begin + r;
-    if (InRange(sums[r])) {
-      zero_rows += FinishRow<Real, Real, X, V>(rule, args, row, sums[r]);
-    } else {
-      const auto again = ReadRow<double>(Row<X>(args.x, row), Row<V>(args.v, row), args.x.cols);
-      zero_rows += FinishRow<double, Real, X, V>(rule, args, row, again);
+    const RowSums<Real> own{sums.a[r], sums.beta[r], sums.u_squared[r]};
+    if (!InRange(own)) {
+      zero_rows += ForwardAgain<Real, X, V>(rule, args, row);
+      continue;
+    }
+    WriteOutput<Real>(Row<X>(args.x, row), Row<V>(args.v, row), Row<X>(args.y, row), args.x.cols,
+                      of_x[r], of_v[r]);
+    if (args.saved != nullptr) WriteSaved<Real>(args.saved, row, own, angle_squared[r]);
+    if (args.probes != nullptr) {
+      WriteProbes<Real, X>(args, row, CurveOfRow(rule, wide, r).theta);
     }
   }
   return zero_rows;
@@ -156,51 +144,46 @@ std::int64_t ForwardBlock(const Rule& rule, const normlab_geonorm_forward_args& 
 
 // ---- backward ----------------------------------------------------------------------------------
 
-// Sums over g of one row: <g,x> and <g,u>; u is formed in place, so nothing cancels.
-template <class Real, class X, class V>
-NORMLAB_INLINE void ReadUpstream(const X* g, const X* x, const V* v, std::int64_t cols, Real beta,
-                                 Real* gx, Real* gu) {
-  Sum<Real> along_x, along_u;
-  Columns<Real>(cols, [&](auto at, std::int64_t column) {
-    const auto upstream = at.Load(g + column);
-    const auto value = at.Load(x + column);
-    along_x.Add(at, upstream * value);
-    along_u.Add(at, upstream * (at.Load(v + column) - beta * value));
-  });
-  *gx = along_x.Total();
-  *gu = along_u.Total();
-}
+// What a row's gradients are made of; turn = 2(dL/dp)/a, across = -T·gamma, shrink = -p·turn.
+template <class Real>
+struct RowGradient {
+  Real c, t, across, turn, shrink;
+};
 
 template <class Real, class X, class V>
-void BackwardRow(const Rule& rule, const normlab_geonorm_backward_args& args, std::int64_t row,
-                 const RowSums<Real>& sums, double* dangle) {
+NORMLAB_INLINE void WriteGradients(const normlab_geonorm_backward_args& args, std::int64_t row,
+                                   const RowGradient<Real>& of, Real beta) {
   const X* g = Row<X>(args.g, row);
   const X* x = Row<X>(args.x, row);
   const V* v = Row<V>(args.v, row);
-  Real gx, gu;
-  ReadUpstream<Real>(g, x, v, args.x.cols, sums.beta, &gx, &gu);
-
-  const RowCurve row_curve = CurveOf(rule, sums);
-  const GeoCurve<double>& curve = row_curve.curve;
-  const double a = sums.a, p = row_curve.p;
-  const double slope = curve.dc * gx + curve.dt * gu;
-  if (dangle != nullptr) AddAngleGradients<double>(rule, curve, gx, gu, p, dangle);
-
-  const Real beta = sums.beta;
-  const Real c = static_cast<Real>(curve.c), t = static_cast<Real>(curve.t);
-  const Real across = static_cast<Real>(-curve.t * gx / a);
-  const Real turn = static_cast<Real>(2 * slope / a);
-  const Real shrink = static_cast<Real>(-2 * p * slope / a);
   X* dx = Row<X>(args.dx, row);
   V* dv = Row<V>(args.dv, row);
   Columns<Real>(args.x.cols, [&](auto at, std::int64_t column) {
     const auto upstream = at.Load(g + column);
     const auto value = at.Load(x + column);
     const auto u = at.Load(v + column) - beta * value;
-    const auto of_v = t * upstream + across * value + turn * u;
+    const auto of_v = of.t * upstream + of.across * value + of.turn * u;
     at.Store(dv + column, of_v);
-    at.Store(dx + column, c * upstream + across * u + shrink * value - beta * of_v);
+    at.Store(dx + column, of.c * upstream + of.across * u + of.shrink * value - beta * of_v);
   });
+}
+
+// A row whose sums fp32 does not hold, from its values again.
+template <class X, class V>
+void BackwardRow(const Rule& rule, const normlab_geonorm_backward_args& args, std::int64_t row,
+                 const RowSums<double>& sums, double* dangle) {
+  double gx, gu;
+  ReadUpstream<double>(Row<X>(args.g, row), Row<X>(args.x, row), Row<V>(args.v, row), args.x.cols,
+                       sums.beta, &gx, &gu);
+  const RowCurve row_curve = CurveOf(rule, sums);
+  const GeoCurve<double>& curve = row_curve.curve;
+  const double slope = 2 * (curve.dc * gx + curve.dt * gu) / sums.a;
+  if (dangle != nullptr) {
+    AddAngleGradients<double>(rule, curve, gx, gu, row_curve.p, dangle);
+  }
+  const RowGradient<double> of{curve.c, curve.t, -curve.t * gx / sums.a, slope,
+                               -row_curve.p * slope};
+  WriteGradients<double, X, V>(args, row, of, sums.beta);
 }
 
 template <class X, class V>
@@ -214,17 +197,47 @@ void BackwardZeroRow(const normlab_geonorm_backward_args& args, std::int64_t row
   }
 }
 
+template <class X, class V>
+void BackwardAgain(const Rule& rule, const normlab_geonorm_backward_args& args, std::int64_t row,
+                   double* dangle) {
+  const auto sums = ReadRow<double>(Row<X>(args.x, row), Row<V>(args.v, row), args.x.cols);
+  if (sums.a == 0) return BackwardZeroRow<X, V>(args, row);
+  BackwardRow<X, V>(rule, args, row, sums, dangle);
+}
+
+// The curves of a block come from what the forward pass saved; its rows are then read and written
+// one after the other, which keeps five streams of memory going better than passes over blocks
+// would.
 template <class Real, class X, class V>
-void BackwardOne(const Rule& rule, const normlab_geonorm_backward_args& args, std::int64_t row,
-                 double* dangle) {
-  const Real* saved = static_cast<const Real*>(args.saved) + row * NORMLAB_GEONORM_SAVED;
-  const RowSums<Real> sums{saved[0], saved[1], saved[2]};
-  if (InRange(sums) && sums.a != 0) {
-    return BackwardRow<Real, X, V>(rule, args, row, sums, dangle);
+void BackwardBlock(const Rule& rule, const normlab_geonorm_backward_args& args, std::int64_t begin,
+                   int count, double* dangle) {
+  BlockSums<Real> sums;
+  BlockSums<double> wide;
+  BlockCurve curve;
+  LoadSaved(args.saved, begin, count, &sums);
+  Widen(sums, &wide);
+  CurvesOfBlock<Real>(rule, wide, count, &curve);
+  double share[kBlockRows];
+  for (int r = 0; r < kBlockRows; ++r) share[r] = 1 / wide.a[r];
+  for (int r = 0; r < count; ++r) {
+    const std::int64_t row = begin + r;
+    const Real beta = sums.beta[r];
+    if (!InRange(RowSums<Real>{sums.a[r], beta, sums.u_squared[r]})) {
+      BackwardAgain<X, V>(rule, args, row, dangle);
+      continue;
+    }
+    Real gx, gu;
+    ReadUpstream<Real>(Row<X>(args.g, row), Row<X>(args.x, row), Row<V>(args.v, row), args.x.cols,
+                       beta, &gx, &gu);
+    const double turn = 2 * (curve.dc[r] * gx + curve.dt[r] * gu) * share[r];
+    const RowGradient<Real> of{static_cast<Real>(curve.c[r]), static_cast<Real>(curve.t[r]),
+                               static_cast<Real>(-curve.t[r] * gx * share[r]),
+                               static_cast<Real>(turn), static_cast<Real>(-curve.p[r] * turn)};
+    WriteGradients<Real, X, V>(args, row, of, beta);
+    if (dangle != nullptr) {
+      AddAngleGradients<double>(rule, CurveOfRow(rule, wide, r), gx, gu, curve.p[r], dangle);
+    }
   }
-  const auto again = ReadRow<double>(Row<X>(args.x, row), Row<V>(args.v, row), args.x.cols);
-  if (again.a == 0) return BackwardZeroRow<X, V>(args, row);
-  BackwardRow<double, X, V>(rule, args, row, again, dangle);
 }
 
 // ---- entry -------------------------------------------------------------------------------------
@@ -238,8 +251,8 @@ struct Forward {
   template <class Real, class X, class V>
   void Run() {
     const Rule rule = MakeRule(options);
-    const int block =
-        RowsPerBlock(args.x.cols * static_cast<std::int64_t>(sizeof(X) + sizeof(V)), kBlock);
+    const int block = RowsPerBlock(
+        args.x.cols * static_cast<std::int64_t>(2 * sizeof(X) + sizeof(V)), kBlockRows);
     for (std::int64_t row = begin; row < end; row += block) {
       const int count = end - row < block ? static_cast<int>(end - row) : block;
       *zero_rows += ForwardBlock<Real, X, V>(rule, args, row, count);
@@ -256,8 +269,9 @@ struct Backward {
   template <class Real, class X, class V>
   void Run() {
     const Rule rule = MakeRule(options);
-    for (std::int64_t row = begin; row < end; ++row) {
-      BackwardOne<Real, X, V>(rule, args, row, dangle);
+    for (std::int64_t row = begin; row < end; row += kBlockRows) {
+      const int count = end - row < kBlockRows ? static_cast<int>(end - row) : kBlockRows;
+      BackwardBlock<Real, X, V>(rule, args, row, count, dangle);
     }
   }
 };

@@ -112,21 +112,6 @@ struct NormDots {
   Real of_one, of_unit;
 };
 
-template <class Real, class X, class Y, class Parameter>
-NORMLAB_INLINE NormDots<Real> UpstreamDots(const Y* g, const X* x, const NormStatistics& row,
-                                           const Parameter* gain, std::int64_t cols) {
-  const Real mean = static_cast<Real>(row.mean), rstd = static_cast<Real>(row.rstd);
-  Sum<Real> of_one, of_unit;
-  Columns<Real>(cols, [&](auto at, std::int64_t column) {
-    auto upstream = at.Load(g + column);
-    if (gain != nullptr) upstream *= at.Load(gain + column);
-    of_one.Add(at, upstream);
-    of_unit.Add(at, upstream * ((at.Load(x + column) - mean) * rstd));
-  });
-  const Real share = Real(1) / static_cast<Real>(cols);
-  return {of_one.Total() * share, of_unit.Total() * share};
-}
-
 // y = norm(x) in the arithmetic that the row needs; returns the statistics.
 template <class Real, class X, class Y>
 NORMLAB_INLINE NormStatistics NormalizeRow(const normlab_norm_options& options, const X* x,
@@ -152,6 +137,13 @@ NORMLAB_INLINE void KeepStatistics(const NormStatistics& statistics, void* saved
   out[1] = static_cast<Real>(statistics.rstd);
 }
 
+struct Always {
+  constexpr operator bool() const { return true; }
+};
+struct Never {
+  constexpr operator bool() const { return false; }
+};
+
 // One row of a backward pass. g is the upstream row, x what was normalised; `out` takes dL/dx plus
 // `add` (null: nothing), and may be g or add itself. dgain and dbias (null: not wanted) are added
 // to.
@@ -168,20 +160,58 @@ struct NormGradient {
 
   template <class Real>
   NORMLAB_INLINE void RunIn(bool centred, const NormStatistics& row) const {
-    const NormDots<Real> dots = UpstreamDots<Real>(g, x, row, gain, cols);
+    // Reads before `out` is written, which may be g.
+    if (dbias != nullptr) AddToBias<Real>();
+    if (sizeof(Real) == sizeof(Kept) && gain != nullptr) {
+      const NormDots<Real> dots = dgain != nullptr ? Read<Real>(centred, row, Always{}, Always{})
+                                                   : Read<Real>(centred, row, Always{}, Never{});
+      add != nullptr ? Write<Real>(row, dots, Always{}, Always{})
+                     : Write<Real>(row, dots, Always{}, Never{});
+    } else {
+      Write<Real>(row, Read<Real>(centred, row, gain != nullptr, dgain != nullptr), gain != nullptr,
+                  add != nullptr);
+    }
+  }
+
+  // The flags are bools, or constants of a type of their own: with questions inside, these loops
+  // took up to twice as long.
+  template <class Real, class Gain, class GainSums>
+  NORMLAB_INLINE NormDots<Real> Read(bool centred, const NormStatistics& row, Gain has_gain,
+                                     GainSums has_sums) const {
     const Real mean = static_cast<Real>(row.mean), rstd = static_cast<Real>(row.rstd);
-    const Real of_one = centred ? dots.of_one : Real(0);
-    const Real of_unit = dots.of_unit;
-    Columns<Real>(cols, [&](auto at, std::int64_t column) {
+    Sum<Real> of_one, of_unit;
+    Columns<Real>(cols, [&, x = x, g = g, gain = gain, dgain = dgain](auto at, auto column) {
       const auto upstream = at.Load(g + column);
       const auto unit = (at.Load(x + column) - mean) * rstd;
       auto weighted = upstream;
-      if (gain != nullptr) weighted *= at.Load(gain + column);
-      auto result = rstd * (weighted - of_one - unit * of_unit);
-      if (add != nullptr) result += at.Load(add + column);
+      if (has_gain) weighted *= at.Load(gain + column);
+      of_one.Add(at, weighted);
+      of_unit.Add(at, weighted * unit);
+      if (has_sums) at.Store(dgain + column, at.Load(dgain + column) + upstream * unit);
+    });
+    const Real share = Real(1) / static_cast<Real>(cols);
+    return {centred ? of_one.Total() * share : Real(0), of_unit.Total() * share};
+  }
+
+  template <class Real, class Gain, class Addend>
+  NORMLAB_INLINE void Write(const NormStatistics& row, const NormDots<Real>& dots, Gain has_gain,
+                            Addend has_addend) const {
+    const Real mean = static_cast<Real>(row.mean), rstd = static_cast<Real>(row.rstd);
+    Columns<Real>(cols, [=, *this](auto at, std::int64_t column) {
+      auto weighted = at.Load(g + column);
+      if (has_gain) weighted *= at.Load(gain + column);
+      const auto unit = (at.Load(x + column) - mean) * rstd;
+      auto result = rstd * (weighted - dots.of_one - unit * dots.of_unit);
+      // Rounded first, as two separate passes would: fusing them may not move a bit of a run.
+      if (has_addend) result = Rounded(result) + at.Load(add + column);
       at.Store(out + column, result);
-      if (dgain != nullptr) at.Store(dgain + column, at.Load(dgain + column) + upstream * unit);
-      if (dbias != nullptr) at.Store(dbias + column, at.Load(dbias + column) + upstream);
+    });
+  }
+
+  template <class Real>
+  NORMLAB_INLINE void AddToBias() const {
+    Columns<Real>(cols, [=, *this](auto at, std::int64_t column) {
+      at.Store(dbias + column, at.Load(dbias + column) + at.Load(g + column));
     });
   }
 

@@ -114,25 +114,33 @@ struct BackwardTask {
   Real* branch() const { return scratch + args.g.cols; }
   Real* combined() const { return scratch + 2 * args.g.cols; }
 
-  // dL/dstream with what comes through the next norm, into upstream().
-  void Gather(std::int64_t row) const {
+  // dL/dstream with what comes through the next norm.
+  template <class Out>
+  void Gather(std::int64_t row, Out* out) const {
     const std::int64_t cols = args.g.cols;
     const X* direct = args.dstream.data != nullptr ? Row<X>(args.dstream, row) : nullptr;
     if (form.next.present != 0 && args.dnext.data != nullptr) {
-      const NormGradient<X, G, Real, X, Real> gradient{Row<X>(args.stream, row),
-                                                       Row<G>(args.dnext, row),
-                                                       static_cast<const Real*>(form.next.gain),
-                                                       upstream(),
-                                                       direct,
-                                                       Sums(kNextGain),
-                                                       Sums(kNextBias),
-                                                       cols};
+      const NormGradient<X, G, Out, X, Real> gradient{Row<X>(args.stream, row),
+                                                      Row<G>(args.dnext, row),
+                                                      static_cast<const Real*>(form.next.gain),
+                                                      out,
+                                                      direct,
+                                                      Sums(kNextGain),
+                                                      Sums(kNextBias),
+                                                      cols};
       gradient.Run(form.next.options, form.next.saved, row);
     } else if (direct != nullptr) {
-      Scale<Real>(Real(1), nullptr, direct, upstream(), cols);
+      Scale<Real>(Real(1), nullptr, direct, out, cols);
     } else {
-      for (std::int64_t i = 0; i < cols; ++i) upstream()[i] = 0;
+      for (std::int64_t i = 0; i < cols; ++i) out[i] = Out{};
     }
+  }
+
+  // stream = x + g with nothing between: both gradients are dL/dstream, which then needs no scratch
+  // row and no second pass.
+  bool IsPlainSum() const {
+    return form.a == 1 && form.post.present == 0 && args.dg.data == nullptr && db == nullptr &&
+           Sums(kBranchFactor) == nullptr;
   }
 
   // Back through the post norm, in place.
@@ -166,8 +174,9 @@ struct BackwardTask {
 
   void RunRow(std::int64_t row) const {
     const std::int64_t cols = args.g.cols;
+    if (IsPlainSum()) return Gather(row, Row<X>(args.dx, row));
     const G* g = Row<G>(args.g, row);
-    Gather(row);
+    Gather(row, upstream());
     const bool factors_wanted = db != nullptr || Sums(kBranchFactor) != nullptr;
     if (form.post.present != 0 || factors_wanted) {
       WithBranch<Real>(form.branch, g, row, cols, branch(), false, [&](const auto* h) {

@@ -5,10 +5,10 @@
 
 #include <cmath>
 #include <limits>
-#include <thread>
 
 #include "tests/kernels/backend.h"
 #include "tests/kernels/geonorm_cases.h"
+#include "tests/kernels/thread_executor.h"
 
 namespace normlab::kernels {
 namespace {
@@ -190,20 +190,9 @@ INSTANTIATE_TEST_SUITE_P(Backends, GeoNormPropertyTest, testing::ValuesIn(Backen
                          [](const auto& info) { return info.param; });
 
 // Beyond 65,535 rows, and split over threads in any way.
-TEST(GeoNormThreadsTest, ResultsDoNotDependOnThreads) {
-  const GeoNormInputs in = MakeInputs(kF32, 65537, 8, 9);
-  static constexpr auto kRunThreads = [](void* context, std::int64_t count,
-                                         void (*task)(void*, std::int64_t), void* argument) {
-    const int threads = *static_cast<int*>(context);
-    std::vector<std::thread> pool;
-    for (int t = 0; t < threads; ++t) {
-      pool.emplace_back([=] {
-        for (std::int64_t i = t; i < count; i += threads) task(argument, i);
-      });
-    }
-    for (std::thread& thread : pool) thread.join();
-  };
-  const auto run = [&](const normlab_executor* executor, Outputs& out) {
+class GeoNormThreadsTest : public testing::TestWithParam<std::int64_t> {
+ protected:
+  static void Run(const GeoNormInputs& in, const normlab_executor* executor, Outputs& out) {
     const normlab_geonorm_options options = PlainOptions();
     const normlab_geonorm_forward_args forward{in.x.View(),      in.v.View(), out.y.View(),
                                                out.saved.data(), nullptr,     &out.zero_rows};
@@ -212,14 +201,18 @@ TEST(GeoNormThreadsTest, ResultsDoNotDependOnThreads) {
                                                  out.saved.data(), out.dx.View(), out.dv.View(),
                                                  out.dangle};
     ASSERT_EQ(normlab_geonorm_backward(&options, &backward, executor), NORMLAB_OK);
-  };
+  }
+};
+
+TEST_P(GeoNormThreadsTest, ResultsDoNotDependOnThreads) {
+  const GeoNormInputs in = MakeInputs(kF32, 65537, GetParam(), 9);
   Outputs alone(in);
-  run(nullptr, alone);
+  Run(in, nullptr, alone);
   EXPECT_EQ(alone.zero_rows, 65537 / 13);
-  for (int threads : {2, 5}) {
-    const normlab_executor executor{kRunThreads, &threads};
+  for (const int threads : {2, 5}) {
+    const ThreadExecutor executor(threads);
     Outputs out(in);
-    run(&executor, out);
+    Run(in, executor.get(), out);
     EXPECT_EQ(out.y.bytes(), alone.y.bytes());
     EXPECT_EQ(out.dx.bytes(), alone.dx.bytes());
     EXPECT_EQ(out.dv.bytes(), alone.dv.bytes());
@@ -227,6 +220,9 @@ TEST(GeoNormThreadsTest, ResultsDoNotDependOnThreads) {
     for (int k = 0; k < 3; ++k) EXPECT_EQ(out.dangle[k], alone.dangle[k]);
   }
 }
+
+INSTANTIATE_TEST_SUITE_P(Widths, GeoNormThreadsTest, testing::Values(8, 100),
+                         [](const auto& info) { return std::to_string(info.param); });
 
 }  // namespace
 }  // namespace normlab::kernels

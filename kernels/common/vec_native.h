@@ -1,0 +1,154 @@
+// The few vector operations for which the compiler's own lowering of generic vectors goes through
+// memory or through half-wide registers: bf16 in and out, and the first halvings of a sum. Same
+// rules as vec.h; intrinsics are inlined always, so nothing of them reaches the linker.
+#ifndef NORMLAB_KERNELS_COMMON_VEC_NATIVE_H_
+#define NORMLAB_KERNELS_COMMON_VEC_NATIVE_H_
+
+#include <cstdint>
+
+#include "kernels/common/bf16.h"
+
+#if defined(__AVX2__)
+#include <immintrin.h>
+#endif
+
+#if !defined(NORMLAB_ISA)
+#error "vec_native.h is for files that are compiled per instruction set"
+#endif
+
+#define NORMLAB_INLINE inline __attribute__((always_inline))
+
+namespace normlab::kernels::NORMLAB_ISA {
+
+template <class Element, int kBytes>
+struct VectorOf {
+  typedef Element type __attribute__((vector_size(kBytes)));
+};
+
+template <class Vector, class Element>
+NORMLAB_INLINE Vector LoadRaw(const Element* from) {
+  Vector result;
+  __builtin_memcpy(&result, from, sizeof(result));
+  return result;
+}
+
+// ---- bf16 --------------------------------------------------------------------------------
+
+// kBytes / 4 bf16 as fp32.
+template <int kBytes>
+NORMLAB_INLINE typename VectorOf<float, kBytes>::type WidenBf16(const Bf16* from) {
+  using Floats = typename VectorOf<float, kBytes>::type;
+  using Words = typename VectorOf<std::uint32_t, kBytes>::type;
+#if defined(__AVX512F__)
+  if constexpr (kBytes == 64) {
+    const __m256i raw = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from));
+    // The masked forms have no operand that the compiler thinks uninitialised; the mask folds away.
+    const __m512i words = _mm512_maskz_cvtepu16_epi32(static_cast<__mmask16>(-1), raw);
+    return reinterpret_cast<Floats>(reinterpret_cast<Words>(words) << 16);
+  }
+#endif
+#if defined(__AVX2__)
+  if constexpr (kBytes == 32) {
+    const __m128i raw = _mm_loadu_si128(reinterpret_cast<const __m128i*>(from));
+    return reinterpret_cast<Floats>(_mm256_slli_epi32(_mm256_cvtepu16_epi32(raw), 16));
+  }
+#endif
+  using Halves = typename VectorOf<std::uint16_t, kBytes / 2>::type;
+  return reinterpret_cast<Floats>(__builtin_convertvector(LoadRaw<Halves>(from), Words) << 16);
+}
+
+// Rounded to nearest even, as Bf16FromFloat does it.
+template <int kBytes>
+NORMLAB_INLINE void StoreBf16(Bf16* to, typename VectorOf<float, kBytes>::type value) {
+  using Words = typename VectorOf<std::uint32_t, kBytes>::type;
+  using Halves = typename VectorOf<std::uint16_t, kBytes / 2>::type;
+  const Words bits = reinterpret_cast<Words>(value);
+  const Words high = bits >> 16;
+  const Words rounded = (bits + 0x7fff + (high & 1)) >> 16;
+  const Words chosen = value != value ? high | 0x40 : rounded;
+#if defined(__AVX512F__)
+  if constexpr (kBytes == 64) {
+    const __m256i halves =
+        _mm512_maskz_cvtepi32_epi16(static_cast<__mmask16>(-1), reinterpret_cast<__m512i>(chosen));
+    return _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), halves);
+  }
+#endif
+#if defined(__AVX2__)
+  if constexpr (kBytes == 32) {
+    const __m256i words = reinterpret_cast<__m256i>(chosen);
+    // Packs within each half, then brings the halves' results together.
+    const __m256i packed = _mm256_permute4x64_epi64(_mm256_packus_epi32(words, words), 0x08);
+    return _mm_storeu_si128(reinterpret_cast<__m128i*>(to), _mm256_castsi256_si128(packed));
+  }
+#endif
+  const Halves halves = __builtin_convertvector(chosen, Halves);
+  __builtin_memcpy(to, &halves, sizeof(halves));
+}
+
+// ---- rounding ----------------------------------------------------------------------------
+
+// The value as a register of its own would hold it: no product melts into the addition after it.
+template <class Value>
+NORMLAB_INLINE Value Rounded(Value value) {
+#if defined(__x86_64__)
+  asm("" : "+v"(value));
+#else
+  asm("" : "+m"(value));
+#endif
+  return value;
+}
+
+// ---- sums --------------------------------------------------------------------------------
+
+// What is left of a sum before its last two or four lanes are added.
+template <class Real>
+using Quarter = typename VectorOf<Real, 16>::type;
+
+NORMLAB_INLINE Quarter<float> FoldLanes(Quarter<float> value) { return value; }
+NORMLAB_INLINE Quarter<double> FoldLanes(Quarter<double> value) { return value; }
+
+// Shuffles, for the compiler turns casts and copies of halves into stores and loads.
+NORMLAB_INLINE Quarter<float> FoldLanes(typename VectorOf<float, 32>::type value) {
+  return __builtin_shufflevector(value, value, 0, 1, 2, 3) +
+         __builtin_shufflevector(value, value, 4, 5, 6, 7);
+}
+NORMLAB_INLINE Quarter<double> FoldLanes(typename VectorOf<double, 32>::type value) {
+  return __builtin_shufflevector(value, value, 0, 1) + __builtin_shufflevector(value, value, 2, 3);
+}
+NORMLAB_INLINE Quarter<float> FoldLanes(typename VectorOf<float, 64>::type value) {
+  return FoldLanes(__builtin_shufflevector(value, value, 0, 1, 2, 3, 4, 5, 6, 7) +
+                   __builtin_shufflevector(value, value, 8, 9, 10, 11, 12, 13, 14, 15));
+}
+NORMLAB_INLINE Quarter<double> FoldLanes(typename VectorOf<double, 64>::type value) {
+  return FoldLanes(__builtin_shufflevector(value, value, 0, 1, 2, 3) +
+                   __builtin_shufflevector(value, value, 4, 5, 6, 7));
+}
+
+NORMLAB_INLINE float AddQuarter(Quarter<float> value) {
+  return (value[0] + value[2]) + (value[1] + value[3]);
+}
+NORMLAB_INLINE double AddQuarter(Quarter<double> value) { return value[0] + value[1]; }
+
+// AddQuarter of kCount quarters at once: the same additions, side by side instead of one after the
+// other. kCount is a multiple of 4.
+template <int kCount>
+NORMLAB_INLINE void AddQuarters(const Quarter<float>* quarters, float* totals) {
+  for (int i = 0; i < kCount; i += 4) {
+    const Quarter<float>*q = quarters + i, p = q[0], r = q[1], s = q[2], t = q[3];
+    const auto low =
+        __builtin_shufflevector(p, r, 0, 4, 1, 5) + __builtin_shufflevector(p, r, 2, 6, 3, 7);
+    const auto high =
+        __builtin_shufflevector(s, t, 0, 4, 1, 5) + __builtin_shufflevector(s, t, 2, 6, 3, 7);
+    const Quarter<float> sums = __builtin_shufflevector(low, high, 0, 1, 4, 5) +
+                                __builtin_shufflevector(low, high, 2, 3, 6, 7);
+    __builtin_memcpy(totals + i, &sums, sizeof(sums));
+  }
+}
+template <int kCount>
+NORMLAB_INLINE void AddQuarters(const Quarter<double>* quarters, double* totals) {
+  for (int i = 0; i < kCount; ++i) totals[i] = AddQuarter(quarters[i]);
+}
+
+}  // namespace normlab::kernels::NORMLAB_ISA
+
+#endif  // NORMLAB_KERNELS_COMMON_VEC_NATIVE_H_
