@@ -40,8 +40,6 @@ namespace {
 
 constexpr absl::Duration kLockPause = absl::Milliseconds(200);
 constexpr absl::Duration kLongestWait = absl::Seconds(10);  // of a call, for news
-constexpr int kExitRefused = 4;
-constexpr int kExitUsage = 2;
 
 // Stable over restarts: `RunWorker` of the same name in the same folder is the same worker.
 absl::StatusOr<WorkerId> ReadOrMakeWorkerId(const std::string& path, const std::string& name,

@@ -34,6 +34,11 @@ struct WorkerOptions {
   bool local = false;
 };
 
+// Exit codes of a worker.
+inline constexpr int kExitUsage = 2;
+inline constexpr int kExitRefused = 4;
+inline constexpr int kExitUnreachable = 5;
+
 // Serves attempts until SIGTERM or SIGINT (trainers checkpoint and end, their logs are handed over
 // if the server answers), or the idle time-out. A second signal kills the trainers. Prints to
 // standard error. Returns the exit code: 0 fine, 2 bad options, 4 refused by the server, 5 no

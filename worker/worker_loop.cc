@@ -24,9 +24,6 @@ constexpr absl::Duration kOrphanLimit = absl::Minutes(10);
 constexpr absl::Duration kFarewellLimit = absl::Seconds(10);
 constexpr absl::Duration kEndingInterval = absl::Milliseconds(500);
 
-constexpr int kExitRefused = 4;
-constexpr int kExitUnreachable = 5;
-
 }  // namespace
 
 WorkerLoop::WorkerLoop(const WorkerOptions& options, Session& session, Relay& relay, Slots& slots,
