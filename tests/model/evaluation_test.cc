@@ -5,7 +5,9 @@
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include "model/init.h"
 #include "tests/builders/status_matchers.h"
@@ -14,8 +16,9 @@
 namespace normlab::model {
 namespace {
 
-struct EvaluationTest : testing::Test {
-  EvaluationTest() : spec(TinySpec("pre", "fp64", 256)), parameters(spec), model(spec, parameters) {
+struct Evaluated {
+  explicit Evaluated(const std::string& placement)
+      : spec(TinySpec(placement, "fp64", 256)), parameters(spec), model(spec, parameters) {
     InitialiseParameters(spec, parameters);
     const at::NoGradGuard no_grad;
     parameters.values().mul_(8.0);  // sequences differ in how well they are predicted
@@ -25,11 +28,13 @@ struct EvaluationTest : testing::Test {
     source.emplace(*std::move(opened));
   }
 
-  // Mean loss of one sequence, from softmax probabilities.
-  double LossOf(int64_t block) const {
+  // Mean loss of one sequence at a training step, from softmax probabilities.
+  double LossOf(int64_t block, int64_t step = 1) const {
     const at::NoGradGuard no_grad;
     const Batch batch = *source->Read({block});
-    const at::Tensor p = model.Forward(batch.inputs, {}).softmax(-1)[0];
+    ForwardOptions options;
+    options.step = step;
+    const at::Tensor p = model.Forward(batch.inputs, options).softmax(-1)[0];
     double sum = 0;
     for (int64_t t = 0; t < spec.seq_len; ++t) {
       sum -= std::log(p[t][batch.targets[0][t].item<int64_t>()].item<double>());
@@ -43,13 +48,15 @@ struct EvaluationTest : testing::Test {
   std::optional<TokenSource> source;
 };
 
-TEST_F(EvaluationTest, PerplexitiesAreThoseOfTheirDefinitions) {
+TEST(Evaluation, PerplexitiesAreThoseOfTheirDefinitions) {
+  const Evaluated run("pre");
   double loss = 0, perplexity = 0;
   for (int64_t block = 0; block < 7; ++block) {
-    loss += LossOf(block) / 7;
-    perplexity += std::exp(LossOf(block)) / 7;
+    loss += run.LossOf(block) / 7;
+    perplexity += std::exp(run.LossOf(block)) / 7;
   }
-  const auto record = Evaluate(model, *source, {.sequences = 7, .batch = 3, .step = 5}, nullptr);
+  const auto record =
+      Evaluate(run.model, *run.source, {.sequences = 7, .batch = 3, .step = 5}, nullptr);
   ASSERT_THAT(record, IsOk());
   EXPECT_EQ(record->step, 5);
   EXPECT_NEAR(record->val_loss, loss, 1e-12 * loss);
@@ -58,11 +65,24 @@ TEST_F(EvaluationTest, PerplexitiesAreThoseOfTheirDefinitions) {
   EXPECT_GT(record->mean_seq_ppl, 1.01 * record->ppl_of_mean);  // they are two numbers
 }
 
-TEST_F(EvaluationTest, TheWholeFileIsReadAndNoMore) {
-  const int64_t blocks = source->blocks();
-  const auto all = Evaluate(model, *source, {.sequences = blocks, .batch = 5}, nullptr);
-  const auto more = Evaluate(model, *source, {.sequences = 2 * blocks, .batch = 5}, nullptr);
+TEST(Evaluation, TheWholeFileIsReadAndNoMore) {
+  const Evaluated run("pre");
+  const int64_t blocks = run.source->blocks();
+  const auto all = Evaluate(run.model, *run.source, {.sequences = blocks, .batch = 5}, nullptr);
+  const auto more =
+      Evaluate(run.model, *run.source, {.sequences = 2 * blocks, .batch = 5}, nullptr);
   EXPECT_EQ(all->val_loss, more->val_loss);
+}
+
+// ProRes lets its branches in with the training step: so must the evaluation at that step.
+TEST(Evaluation, APlacementThatMovesIsTakenAtItsStep) {
+  const Evaluated run("prores");
+  for (const int64_t step : {0, 1, 700}) {
+    const auto record = Evaluate(run.model, *run.source, {.sequences = 1, .step = step}, nullptr);
+    ASSERT_THAT(record, IsOk());
+    EXPECT_NEAR(record->val_loss, run.LossOf(0, std::max<int64_t>(step, 1)), 1e-12);
+  }
+  EXPECT_GT(std::abs(run.LossOf(0, 700) - run.LossOf(0, 1)), 1e-3);
 }
 
 }  // namespace
