@@ -14,14 +14,14 @@
 namespace normlab::cli {
 namespace {
 
-struct Arguments {
+struct DecodeArguments {
   std::string name;
   std::string split = "train";
   int64_t from = 0;
   int64_t count = 0;
 };
 
-absl::Status Decode(Context& context, const Arguments& arguments) {
+absl::Status Decode(Context& context, const DecodeArguments& arguments) {
   ASSIGN_OR_RETURN(const DataFolder folder, FolderOf(context));
   const std::string dir = folder.Dataset(arguments.name);
   ASSIGN_OR_RETURN(const DatasetMeta meta, ReadDatasetMeta(dir));
@@ -60,7 +60,7 @@ void AddDataDecode(CLI::App* data, Context& context) {
   CLI::App* verb = AddSubcommand(*data, "decode", "Print the text of a data set's tokens",
                                  {"normlab data decode kjv --split val --count 500"});
   AddServerOptions(verb, context);
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<DecodeArguments>();
   verb->add_option("NAME", arguments->name, "data set")->required();
   verb->add_option("--split", arguments->split, "train or val (default: train)")
       ->check(CLI::IsMember({"train", "val"}));

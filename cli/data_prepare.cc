@@ -16,7 +16,7 @@
 namespace normlab::cli {
 namespace {
 
-constexpr int kBarWidth = 30;
+constexpr int kPrepareBarWidth = 30;
 
 double Mebibytes(int64_t bytes) { return static_cast<double>(bytes) / (1 << 20); }
 
@@ -32,10 +32,11 @@ class ProgressLine {
     if (!context_.err_is_terminal || progress.bytes_total == 0) return;
     const double share =
         static_cast<double>(progress.bytes_done) / static_cast<double>(progress.bytes_total);
-    const int filled = static_cast<int>(share * kBarWidth);
+    const int filled = static_cast<int>(share * kPrepareBarWidth);
     *context_.err << absl::StrFormat("\r\x1b[K[%s%s] %3.0f %%  %.0f MiB  %.0f MiB/s",
-                                     std::string(filled, '#'), std::string(kBarWidth - filled, '.'),
-                                     100 * share, Mebibytes(progress.bytes_done), Rate());
+                                     std::string(filled, '#'),
+                                     std::string(kPrepareBarWidth - filled, '.'), 100 * share,
+                                     Mebibytes(progress.bytes_done), Rate());
     context_.err->flush();
     drawn_ = true;
   }
@@ -61,12 +62,12 @@ class ProgressLine {
   bool drawn_ = false;
 };
 
-struct Arguments {
+struct PrepareArguments {
   PrepareOptions prepare;
   std::string tokenizer = kBytesTokenizer;
 };
 
-absl::StatusOr<DatasetMeta> Prepare(Context& context, Arguments& arguments) {
+absl::StatusOr<DatasetMeta> Prepare(Context& context, PrepareArguments& arguments) {
   PrepareOptions& options = arguments.prepare;
   ASSIGN_OR_RETURN(const DataFolder folder, FolderOf(context));
   options.datasets_dir = folder.Datasets();
@@ -94,7 +95,7 @@ absl::StatusOr<DatasetMeta> Prepare(Context& context, Arguments& arguments) {
   return meta;
 }
 
-void RunPrepare(Context& context, Arguments arguments) {
+void RunPrepare(Context& context, PrepareArguments arguments) {
   const absl::StatusOr<DatasetMeta> meta = Prepare(context, arguments);
   if (!meta.ok()) {
     return Fail(context, meta.status(),
@@ -114,7 +115,7 @@ void AddDataPrepare(CLI::App* data, Context& context) {
                      "normlab data prepare owt train.bin --val val.bin --vocab 50257"});
   AddServerOptions(verb, context);
   AddOutputOptions(verb, context);
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<PrepareArguments>();
   PrepareOptions& options = arguments->prepare;
   verb->add_option("NAME", options.name, "name of the data set, as data.name says it")->required();
   verb->add_option("FILE", options.files, "text, or token files *.bin as of nanoGPT or llm.c")

@@ -11,7 +11,7 @@ namespace normlab {
 
 namespace {
 
-constexpr int64_t kValShareInverse = 20;  // 5 %
+constexpr int64_t kTokensPerValToken = 20;  // 5 %
 constexpr int64_t kLookBack = 64 << 10;
 
 bool ContinuesCharacter(char byte) { return (static_cast<uint8_t>(byte) & 0xc0) == 0x80; }
@@ -41,7 +41,7 @@ int64_t BytesOf(const std::vector<TextSpan>& spans) {
 
 absl::StatusOr<TextSplit> SplitText(const std::vector<TextSpan>& files) {
   const int64_t total = BytesOf(files);
-  int64_t left = total - total / kValShareInverse;  // still to go to `train`
+  int64_t left = total - total / kTokensPerValToken;  // still to go to `train`
   TextSplit split;
   for (const TextSpan& file : files) {
     int64_t cut = file.last;

@@ -13,7 +13,6 @@
 namespace normlab {
 namespace {
 
-constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
 constexpr int64_t kOpenWebText = 9'035'582'198;  // tokens, as nanoGPT prepares it
 
 uint32_t Field(const std::string& header, size_t index) {
