@@ -57,7 +57,7 @@ def run(*command, **options):
 
 def build_alone(folder):
     run("cmake", "-S", PROJECT / "kernels", "-B", folder, "-G", "Ninja",
-        "-DCMAKE_BUILD_TYPE=Release")
+        "-DCMAKE_BUILD_TYPE=Release", "-DNORMLAB_CUDA=OFF")  # the package holds the CPU's kernels
     run("cmake", "--build", folder, "--target", "normlab_kernels", "normlab_torch")
     return folder
 
