@@ -1,5 +1,4 @@
 import type { ComponentChildren } from "preact";
-import { formatNumber } from "../data/numbers";
 import type { Outcome, RunState, SweepState, Value } from "../data/types";
 
 export function StateBadge(props: { state: SweepState; outcome?: Outcome | null }) {
@@ -45,7 +44,8 @@ export function Progress(props: { step: number; steps: number; state: RunState }
 
 export function formatValue(value: Value | undefined): string {
   if (value === undefined || value === null) return "–";
-  if (typeof value === "number") return formatNumber(value, 6);
+  // As somebody wrote it: 0.5, not 0.500000.
+  if (typeof value === "number") return String(Number(value.toPrecision(6)));
   return String(value);
 }
 
