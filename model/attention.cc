@@ -23,7 +23,8 @@ at::Tensor AttentionScores(const at::Tensor& q, const at::Tensor& k) {
 
 at::Tensor CausalAttention(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                            AttentionPath path) {
-  if (path == AttentionPath::kMath) {
+  const bool no_fused_one = q.is_cuda() && q.scalar_type() == at::kDouble;
+  if (path == AttentionPath::kMath || no_fused_one) {
     return at::matmul(AttentionScores(q, k).softmax(-1), v);
   }
   return at::scaled_dot_product_attention(q, k, v, /*attn_mask=*/{}, /*dropout_p=*/0.0,

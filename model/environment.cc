@@ -61,6 +61,8 @@ void SetUpCompute(int threads, bool deterministic) {
   at::set_num_threads(threads);
   at::set_num_interop_threads(1);
   at::globalContext().setDeterministicAlgorithms(deterministic, /*warn_only=*/false);
+  // cuBLAS repeats itself only with a workspace of fixed size, and LibTorch refuses it otherwise.
+  if (deterministic) setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8", /*overwrite=*/0);
   // With the slow path out of reach, a shape that the fused attention cannot do fails instead of
   // taking ten times as long; where the slow path is wanted, it is asked for by name.
   at::globalContext().setSDPUseMath(false);

@@ -13,6 +13,7 @@
 #include "core/json.h"
 #include "core/status.h"
 #include "core/version.h"
+#include "kernels/torch/norm_ops.h"
 #include "model/environment.h"
 #include "model/evaluation.h"
 #include "model/init.h"
@@ -62,6 +63,14 @@ std::string FirstBadGradient(const Parameters& parameters) {
   return "";
 }
 
+absl::Status CheckFits(const RunConfig& config, const ModelSpec& spec, at::Device device) {
+  const int64_t micro_batch = std::min(config.Int("train.micro_batch"), config.Int("train.batch"));
+  if (device.is_cpu()) return CheckMemory(spec, micro_batch, MemoryLimitBytes());
+  const std::optional<kernels::CudaMemory> memory = kernels::CudaMemoryOf(device.index());
+  if (!memory.has_value()) return absl::OkStatus();  // a build that cannot ask
+  return CheckMemory(spec, micro_batch, memory->total_bytes);
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<TrainLoop>> TrainLoop::Create(const TrainSetup& setup,
@@ -82,11 +91,7 @@ absl::StatusOr<std::unique_ptr<TrainLoop>> TrainLoop::Create(const TrainSetup& s
   ASSIGN_OR_RETURN(TokenSource train, open("train.bin"));
   ASSIGN_OR_RETURN(TokenSource val, open("val.bin"));
   ASSIGN_OR_RETURN(const at::Device device, FindDevice(setup.device));
-  if (device.is_cpu()) {
-    const int64_t micro_batch =
-        std::min(setup.config.Int("train.micro_batch"), setup.config.Int("train.batch"));
-    RETURN_IF_ERROR(CheckMemory(spec, micro_batch, MemoryLimitBytes()));
-  }
+  RETURN_IF_ERROR(CheckFits(setup.config, spec, device));
   std::unique_ptr<TrainLoop> loop(new TrainLoop(setup, spec, device, std::move(train),
                                                 std::move(val), meta.sha256, sink, clock));
   RETURN_IF_ERROR(loop->Resume());
@@ -279,6 +284,7 @@ absl::Status TrainLoop::ReportNonfinite(int64_t step, const StepResult& result) 
 // A row of zeros has no direction to turn from: the stream passes it on, and we say so, once a
 // step.
 absl::Status TrainLoop::ReportZeroRows(int64_t step) {
+  if (!model_.spec().sphere_stream) return absl::OkStatus();  // nothing counts, nothing to wait for
   const int64_t rows = zero_rows_.item<int64_t>();
   if (rows == 0) return absl::OkStatus();
   zero_rows_.zero_();

@@ -1,6 +1,7 @@
 // 40 steps straight = 13, a stop, and 27 more: bit for bit, for every placement.
 
 #include <ATen/ATen.h>
+#include <ATen/Parallel.h>
 #include <gtest/gtest.h>
 
 #include "core/clock.h"
@@ -146,6 +147,30 @@ TEST(ResumeOptions, FallsBackToTheCheckpointBefore) {
   const Finished resumed = RunOnce(setup, 0);
   EXPECT_EQ(resumed.sink.All<HelloRecord>().front().resumed_from_step, 30);
   EXPECT_TRUE(at::equal(straight.weights, resumed.weights));
+}
+
+// At a width where the libraries do share out the work.
+TEST(Threads, OneAndTwoGiveTheSameBits) {
+  const TempDir dir;
+  TrainSetup setup;
+  setup.config = TinyConfig("peri");
+  for (const auto& [key, text] : {std::pair{"model.width", "128"},
+                                  {"model.seq_len", "64"},
+                                  {"train.batch", "8"},
+                                  {"train.steps", "5"}}) {
+    CHECK_OK(setup.config.Parse(key, text));
+  }
+  setup.data_dir = TinyDataset(dir);
+  std::vector<Finished> runs;
+  for (const int threads : {1, 2}) {
+    at::set_num_threads(threads);
+    setup.checkpoint_dir = dir.File(std::to_string(threads));
+    runs.push_back(RunOnce(setup, 0));
+  }
+  at::set_num_threads(1);
+  EXPECT_TRUE(at::equal(runs[0].weights, runs[1].weights));
+  EXPECT_TRUE(at::equal(runs[0].v, runs[1].v));
+  EXPECT_TRUE(Numbers(runs[0].sink, 0) == Numbers(runs[1].sink, 0));
 }
 
 // On other threads or another instruction set the numbers go on, and the record says so.
