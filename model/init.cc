@@ -98,7 +98,7 @@ RowStds StdsOf(const ModelSpec& spec, const std::string& name, const std::vector
   __builtin_unreachable();
 }
 
-void FillWeight(const ModelSpec& spec, const ParameterShape& shape, at::Tensor value) {
+void FillWeight(const ModelSpec& spec, const ParameterShape& shape, const at::Tensor& value) {
   std::vector<double> normals(shape.Count());
   CounterRng(spec.init.seed, "init/" + shape.name).FillNormal(normals.data(), shape.Count());
   at::Tensor drawn = at::from_blob(normals.data(), shape.shape, at::kDouble);
@@ -122,7 +122,7 @@ void FillWeight(const ModelSpec& spec, const ParameterShape& shape, at::Tensor v
   value.copy_(drawn);
 }
 
-void FillVector(const ModelSpec& spec, const ParameterShape& shape, at::Tensor value) {
+void FillVector(const ModelSpec& spec, const ParameterShape& shape, const at::Tensor& value) {
   const std::string& name = shape.name;
   if (EndsWith(name, "norm_out.gain")) {
     value.fill_(spec.init.residual_scale);
