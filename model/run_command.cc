@@ -88,7 +88,7 @@ ExitRecord MakeExit(TrainerExit exit, const TrainingState& state, absl::Duration
   return record;
 }
 
-absl::StatusOr<TrainerExit> RunForWorker(TrainSetup setup, int fd) {
+absl::StatusOr<TrainerExit> RunForWorker(const TrainSetup& setup, int fd) {
   EndWithParent(fd);
   FrameSink sink(fd);
   ASSIGN_OR_RETURN(const std::unique_ptr<TrainLoop> loop,
@@ -151,7 +151,7 @@ absl::StatusOr<TrainerExit> RunCommand(const std::vector<std::string>& arguments
   SetUpCompute(setup.threads, setup.config.Bool("train.deterministic"));
   if (options.Has("out")) return RunForPeople(std::move(setup), options);
   ASSIGN_OR_RETURN(const int64_t fd, options.Int("frames", -1));
-  return RunForWorker(std::move(setup), static_cast<int>(fd));
+  return RunForWorker(setup, static_cast<int>(fd));
 }
 
 }  // namespace normlab::model

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "core/check.h"
 #include "core/file.h"
 #include "core/json.h"
@@ -109,7 +110,7 @@ absl::StatusOr<std::map<std::string, at::Tensor>> ReadSafetensors(const std::str
     for (const auto& [name, entry] : header.items()) {
       if (name == "__metadata__") continue;
       absl::StatusOr<at::Tensor> tensor = DecodeTensor(entry, data);
-      if (!tensor.ok()) return AddContext(tensor.status(), path + ": " + name);
+      if (!tensor.ok()) return AddContext(tensor.status(), absl::StrCat(path, ": ", name));
       tensors.emplace(name, *std::move(tensor));
     }
   } catch (const json::exception& error) {
