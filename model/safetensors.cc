@@ -6,7 +6,9 @@
 
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <nlohmann/json.hpp>
+#include <system_error>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -71,10 +73,8 @@ absl::StatusOr<at::Tensor> DecodeTensor(const json& entry, std::string_view data
   return tensor;
 }
 
-}  // namespace
-
-absl::StatusOr<FileDigest> WriteSafetensors(const std::string& path,
-                                            const std::vector<NamedTensor>& tensors) {
+absl::StatusOr<FileDigest> WriteTensors(const std::string& path,
+                                        const std::vector<NamedTensor>& tensors) {
   ASSIGN_OR_RETURN(const Fd fd, OpenFd(path, O_WRONLY | O_CREAT | O_TRUNC));
   Sha256 sha;
   FileDigest digest;
@@ -88,8 +88,23 @@ absl::StatusOr<FileDigest> WriteSafetensors(const std::string& path,
     const at::Tensor dense = tensor.value.detach().cpu().contiguous();
     RETURN_IF_ERROR(write({static_cast<const char*>(dense.data_ptr()), dense.nbytes()}));
   }
-  if (fsync(fd.get()) != 0) return ErrnoStatus(errno, path);
+  // A pipe has nothing to sync.
+  if (fsync(fd.get()) != 0 && errno != EINVAL) return ErrnoStatus(errno, path);
   digest.sha256 = sha.HexDigest();
+  return digest;
+}
+
+}  // namespace
+
+absl::StatusOr<FileDigest> WriteSafetensors(const std::string& path,
+                                            const std::vector<NamedTensor>& tensors) {
+  // A file is written under another name and renamed, so that whoever has the old one mapped keeps
+  // it whole; a pipe or a device is what it is.
+  std::error_code absent;
+  const bool renames = !FileExists(path) || std::filesystem::is_regular_file(path, absent);
+  const std::string target = renames ? path + ".partial" : path;
+  ASSIGN_OR_RETURN(const FileDigest digest, WriteTensors(target, tensors));
+  if (renames) RETURN_IF_ERROR(RenameFile(target, path));
   return digest;
 }
 

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <fstream>
+#include <iterator>
 
 #include "core/file.h"
 #include "model/init.h"
@@ -35,6 +37,18 @@ TEST(Safetensors, ReadsBackBitForBit) {
     EXPECT_TRUE(at::allclose(back.to(at::kDouble), tensor.value.to(at::kDouble), 0, 0,
                              /*equal_nan=*/true));
   }
+}
+
+// Whoever has the old file open or mapped, as PyTorch has, keeps reading the old one.
+TEST(Safetensors, AReplacedFileStaysWholeForItsReaders) {
+  const TempDir dir;
+  ASSERT_THAT(WriteSafetensors(dir.File("x"), {{"a", at::ones({3}, at::kFloat)}}), IsOk());
+  const std::string before = *ReadFile(dir.File("x"));
+  std::ifstream reader(dir.File("x"), std::ios::binary);
+  ASSERT_THAT(WriteSafetensors(dir.File("x"), {{"longer", at::zeros({50}, at::kFloat)}}), IsOk());
+  const std::string seen{std::istreambuf_iterator<char>(reader), {}};
+  EXPECT_EQ(seen, before);
+  EXPECT_EQ(*ListDir(dir.path()), std::vector<std::string>{"x"});
 }
 
 TEST(Safetensors, RefusesWhatIsCutShort) {
