@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 
 #include <string>
+#include <vector>
 
 #include "model/norm.h"
 
@@ -18,12 +19,12 @@ at::Tensor AttentionBranch(const SublayerContext& context, const SublayerParams&
   const ModelSpec& spec = *context.spec;
   const int64_t batch = x.size(0);
   const int64_t length = x.size(1);
-  // [B, T, 3d] → three of [B, H, T, h], without a copy.
-  const at::Tensor qkv = Linear(params.first, x)
-                             .view({batch, length, 3, spec.heads, spec.HeadWidth()})
-                             .permute({2, 0, 3, 1, 4});
-  at::Tensor q = qkv[0];
-  at::Tensor k = qkv[1];
+  // [B, T, 3d] → three of [B, H, T, h], without a copy; unbound, so that their gradients come
+  // together in one copy and not as three tensors of the whole size that are added.
+  const std::vector<at::Tensor> qkv =
+      at::unbind(Linear(params.first, x).view({batch, length, 3, spec.heads, spec.HeadWidth()}), 2);
+  at::Tensor q = qkv[0].transpose(1, 2);
+  at::Tensor k = qkv[1].transpose(1, 2);
   if (context.rotary != nullptr) {
     q = ApplyRotary(*context.rotary, q);
     k = ApplyRotary(*context.rotary, k);
@@ -32,7 +33,7 @@ at::Tensor AttentionBranch(const SublayerContext& context, const SublayerParams&
     tape->q = q;
     tape->k = k;
   }
-  const at::Tensor mixed = CausalAttention(q, k, qkv[2], context.attention)
+  const at::Tensor mixed = CausalAttention(q, k, qkv[2].transpose(1, 2), context.attention)
                                .transpose(1, 2)
                                .reshape({batch, length, spec.width});
   return Linear(params.second, mixed);
@@ -65,9 +66,12 @@ SublayerParams BindSublayer(const ModelSpec& spec, const SublayerSpec& sublayer,
 }
 
 at::Tensor BranchOutput(const SublayerContext& context, const SublayerSpec& sublayer,
-                        const SublayerParams& params, const at::Tensor& x, SublayerTape* tape) {
+                        const SublayerParams& params, const Stream& stream, SublayerTape* tape) {
   const ModelSpec& spec = *context.spec;
-  at::Tensor input = sublayer.norm_in ? Normalise(spec, params.norm_in, x) : x;
+  const at::Tensor& x = stream.x;
+  at::Tensor input = stream.normed.defined() ? stream.normed
+                     : sublayer.norm_in      ? Normalise(spec, params.norm_in, x)
+                                             : x;
   if (sublayer.input_divisor != 1.0) input = input / sublayer.input_divisor;
   const at::Tensor raw = sublayer.branch == Branch::kAttention
                              ? AttentionBranch(context, params, input, tape)
@@ -81,18 +85,20 @@ at::Tensor BranchOutput(const SublayerContext& context, const SublayerSpec& subl
   return out;
 }
 
-at::Tensor UpdateStream(const SublayerContext& context, const SublayerSpec& sublayer,
-                        const SublayerParams& params, const at::Tensor& x, const at::Tensor& out) {
+Stream UpdateStream(const SublayerContext& context, const SublayerSpec& sublayer,
+                    const SublayerParams& params, const NormParams* next, const at::Tensor& x,
+                    const at::Tensor& out) {
   const ModelSpec& spec = *context.spec;
   if (sublayer.combine == Combine::kSphere) {
     const SphereParams sphere = {params.angle_scale, params.angle_bias, context.zero_rows};
-    return SphereStep(spec, sublayer.angle, sphere, x, out);
+    return {SphereStep(spec, sublayer.angle, sphere, x, out), {}};
   }
   JoinSpec join;
   join.a = sublayer.a;
   join.b = sublayer.BranchFactor(context.step);
   join.scale = params.scale;
   if (sublayer.norm_post) join.post = &params.norm_post;
+  join.next = next;
   if (sublayer.combine == Combine::kOrthogonal) {
     return JoinBranch(spec, join, x, OrthogonalPart(x, out.to(x.scalar_type())));
   }

@@ -41,13 +41,14 @@ struct SublayerContext {
 SublayerParams BindSublayer(const ModelSpec& spec, const SublayerSpec& sublayer,
                             const Parameters& parameters);
 
-// N_out(f(N_in(x))) for x [B, T, d]. `tape` may be null.
+// N_out(f(N_in(x))) for the stream x; stream.normed, where defined, is N_in(x). `tape` may be null.
 at::Tensor BranchOutput(const SublayerContext& context, const SublayerSpec& sublayer,
-                        const SublayerParams& params, const at::Tensor& x, SublayerTape* tape);
+                        const SublayerParams& params, const Stream& stream, SublayerTape* tape);
 
-// The stream after the sublayer.
-at::Tensor UpdateStream(const SublayerContext& context, const SublayerSpec& sublayer,
-                        const SublayerParams& params, const at::Tensor& x, const at::Tensor& out);
+// The stream after the sublayer, normed by `next` (null: by none) where one pass can do both.
+Stream UpdateStream(const SublayerContext& context, const SublayerSpec& sublayer,
+                    const SublayerParams& params, const NormParams* next, const at::Tensor& x,
+                    const at::Tensor& out);
 
 }  // namespace normlab::model
 

@@ -3,6 +3,8 @@
 #include <ATen/ATen.h>
 #include <torch/csrc/autograd/custom_function.h>
 
+#include "model/onednn_linear.h"
+
 namespace normlab::model {
 namespace {
 
@@ -44,7 +46,7 @@ LinearParams BindLinear(const ModelSpec& spec, const Parameters& parameters,
 }
 
 at::Tensor Linear(const LinearParams& params, const at::Tensor& x) {
-  if (!params.weight_shadow.defined()) return at::linear(x, params.weight, params.bias);
+  if (!params.weight_shadow.defined()) return FastLinear(x, params.weight, params.bias);
   return at::linear(x.to(at::kBFloat16), ReadShadow(params.weight, params.weight_shadow),
                     ReadShadow(params.bias, params.bias_shadow));
 }

@@ -41,20 +41,23 @@ at::Tensor Normalise(const ModelSpec& spec, const NormParams& params, const at::
   return ComposedNorm(spec.norm, x, params.gain, params.bias);
 }
 
-at::Tensor JoinBranch(const ModelSpec& spec, const JoinSpec& join, const at::Tensor& x,
-                      const at::Tensor& u) {
+Stream JoinBranch(const ModelSpec& spec, const JoinSpec& join, const at::Tensor& x,
+                  const at::Tensor& u) {
   if (UseKernels(spec, x)) {
     kernels::ResidualSpec residual;
     residual.a = join.a;
     residual.b = join.b;
     residual.b_tensor = join.scale;
     if (join.post != nullptr) residual.post_norm = KernelNorm(spec.norm, *join.post);
-    return kernels::Residual(x.contiguous(), u.contiguous(), residual).stream;
+    if (join.next != nullptr) residual.next_norm = KernelNorm(spec.norm, *join.next);
+    const kernels::ResidualResult result =
+        kernels::Residual(x.contiguous(), u.contiguous(), residual);
+    return {result.stream, result.next};
   }
   const at::Tensor branch = join.scale.defined() ? u * join.scale : u;
   const at::Tensor sum = at::add(join.a == 1.0 ? x : x * join.a, branch, join.b);
-  return join.post == nullptr ? sum
-                              : ComposedNorm(spec.norm, sum, join.post->gain, join.post->bias);
+  if (join.post == nullptr) return {sum, {}};
+  return {ComposedNorm(spec.norm, sum, join.post->gain, join.post->bias), {}};
 }
 
 at::Tensor SphereStep(const ModelSpec& spec, const AngleSpec& angle, const SphereParams& params,

@@ -21,16 +21,23 @@ struct NormParams {
 // N(x): LayerNorm or RMSNorm with the run's options.
 at::Tensor Normalise(const ModelSpec& spec, const NormParams& params, const at::Tensor& x);
 
+// The residual stream, and its norm for whoever reads it next, where that came out of the same pass
+// over memory; else undefined.
+struct Stream {
+  at::Tensor x, normed;
+};
+
 // How a branch u joins the stream x without leaving the plane: a·x + b·scale·u, then the post norm
-// where there is one.
+// where there is one; `next` is the norm through which the new stream will be read.
 struct JoinSpec {
   double a = 1;
   double b = 1;
   at::Tensor scale;                  // [1], [d] or undefined
   const NormParams* post = nullptr;  // null: no norm afterwards
+  const NormParams* next = nullptr;  // null: not known, or none
 };
-at::Tensor JoinBranch(const ModelSpec& spec, const JoinSpec& join, const at::Tensor& x,
-                      const at::Tensor& u);
+Stream JoinBranch(const ModelSpec& spec, const JoinSpec& join, const at::Tensor& x,
+                  const at::Tensor& u);
 
 // The learned parts of an angle, [1] each, or undefined; and where to count rows with x = 0: an
 // int64 [1] that is added to, or undefined.

@@ -72,34 +72,57 @@ at::Tensor Transformer::Branch(int64_t index, const at::Tensor& x,
 at::Tensor Transformer::BranchWith(const SublayerParams& params, int64_t index, const at::Tensor& x,
                                    const ForwardOptions& options) const {
   SublayerTape* tape = options.tape ? &options.tape->sublayers[index] : nullptr;
-  return BranchOutput(Context(options), spec_.sublayers[index], params, x, tape);
+  return BranchOutput(Context(options), spec_.sublayers[index], params, {x, {}}, tape);
 }
 
 at::Tensor Transformer::Sublayer(int64_t index, const at::Tensor& x,
                                  const ForwardOptions& options) const {
-  const at::Tensor out = Branch(index, x, options);
-  return UpdateStream(Context(options), spec_.sublayers[index], sublayers_[index], x, out);
+  return Advance(index, {x, {}}, options).x;
 }
 
-at::Tensor Transformer::Head(const at::Tensor& x) const {
-  const at::Tensor input = spec_.norm_final ? Normalise(spec_, norm_final_, x) : x;
-  return Linear(head_, input).to(x.scalar_type());
+Stream Transformer::Advance(int64_t index, const Stream& stream,
+                            const ForwardOptions& options) const {
+  SublayerTape* tape = options.tape ? &options.tape->sublayers[index] : nullptr;
+  const SublayerContext context = Context(options);
+  const SublayerSpec& sublayer = spec_.sublayers[index];
+  const at::Tensor out = BranchOutput(context, sublayer, sublayers_[index], stream, tape);
+  // Who looks at a stream's gradient must find all of it there, and the part that comes through a
+  // norm from the same pass would not be. The numbers are the same either way, bit for bit.
+  const NormParams* next = options.on_stream ? nullptr : ReaderAfter(index);
+  return UpdateStream(context, sublayer, sublayers_[index], next, stream.x, out);
+}
+
+const NormParams* Transformer::ReaderAfter(int64_t index) const {
+  const size_t next = static_cast<size_t>(index) + 1;
+  if (next == sublayers_.size()) return spec_.norm_final ? &norm_final_ : nullptr;
+  // A divided input is divided before it is rounded to the branch's dtype, so not after the norm.
+  const bool as_is = spec_.sublayers[next].norm_in && spec_.sublayers[next].input_divisor == 1.0;
+  return as_is ? &sublayers_[next].norm_in : nullptr;
+}
+
+at::Tensor Transformer::Head(const at::Tensor& x) const { return ReadOut({x, {}}); }
+
+at::Tensor Transformer::ReadOut(const Stream& stream) const {
+  const at::Tensor input = stream.normed.defined() ? stream.normed
+                           : spec_.norm_final      ? Normalise(spec_, norm_final_, stream.x)
+                                                   : stream.x;
+  return Linear(head_, input).to(stream.x.scalar_type());
 }
 
 at::Tensor Transformer::Forward(const at::Tensor& tokens, const ForwardOptions& options) const {
   Tape* tape = options.tape;
-  at::Tensor x = Embed(tokens);
+  Stream stream = {Embed(tokens), {}};
   if (tape != nullptr) {
-    tape->hidden.assign(1, x);
+    tape->hidden.assign(1, stream.x);
     tape->sublayers.assign(spec_.sublayers.size(), {});
   }
-  if (options.on_stream) options.on_stream(0, x);
+  if (options.on_stream) options.on_stream(0, stream.x);
   for (size_t index = 0; index < spec_.sublayers.size(); ++index) {
-    x = Sublayer(static_cast<int64_t>(index), x, options);
-    if (tape != nullptr) tape->hidden.push_back(x);
-    if (options.on_stream) options.on_stream(index + 1, x);
+    stream = Advance(static_cast<int64_t>(index), stream, options);
+    if (tape != nullptr) tape->hidden.push_back(stream.x);
+    if (options.on_stream) options.on_stream(index + 1, stream.x);
   }
-  return Head(x);
+  return ReadOut(stream);
 }
 
 at::Tensor CrossEntropySum(const at::Tensor& logits, const at::Tensor& targets) {

@@ -58,6 +58,10 @@ class Transformer {
 
  private:
   SublayerContext Context(const ForwardOptions& options) const;
+  Stream Advance(int64_t index, const Stream& stream, const ForwardOptions& options) const;
+  // The norm through which the stream is read after sublayer `index`; null for none.
+  const NormParams* ReaderAfter(int64_t index) const;
+  at::Tensor ReadOut(const Stream& stream) const;
 
   ModelSpec spec_;
   RotaryTables rotary_;

@@ -76,6 +76,29 @@ TEST_P(EveryPlacement, KernelsAndReferenceAgree) {
   }
 }
 
+// Looking at the stream takes the residual update and the next norm apart (transformer.cc), which
+// must not show in any bit: what is observed is no part of a run's identity.
+TEST_P(EveryPlacement, WatchingTheStreamChangesNoBit) {
+  for (const char* precision : {"fp32", "bf16"}) {
+    RunConfig config = TinyConfig(GetParam());
+    CHECK_OK(config.Parse("model.width", "100"));
+    CHECK_OK(config.Parse("train.precision", precision));
+    const ModelSpec spec = MakeModelSpec(config, 29);
+    const at::Tensor tokens = Tokens(2, spec.seq_len, spec.vocab);
+    std::vector<at::Tensor> grads;
+    int64_t seen = 0;
+    for (const bool watch : {false, true}) {
+      Model model(spec);
+      ForwardOptions options;
+      if (watch) options.on_stream = [&](size_t, const at::Tensor&) { ++seen; };
+      CrossEntropySum(model.transformer.Forward(tokens, options), tokens).backward();
+      grads.push_back(model.parameters.grads().clone());
+    }
+    EXPECT_EQ(seen, 2 * spec.layers + 1);
+    EXPECT_TRUE(at::equal(grads[0], grads[1])) << precision;
+  }
+}
+
 // Awkward shapes: width 100, length 7, one layer.
 TEST_P(EveryPlacement, RunsAtAwkwardShapes) {
   RunConfig config = TinyConfig(GetParam());
