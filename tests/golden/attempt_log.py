@@ -7,7 +7,7 @@ from pathlib import Path
 
 HEADER = struct.Struct("<8sII")
 ENTRY = struct.Struct("<IIQ")  # length, checksum, number
-SCALARS, PROFILE = 2, 3
+SCALARS, PROFILE, EVALUATION = 2, 3, 5
 
 
 def entries(path: Path):

@@ -117,10 +117,31 @@ TEST_P(Gradients, OfResidualUpdates) {
         if (post) join.post = &params;
         const Tensor x = source_.Leaf({rows, width});
         const Tensor u = source_.Leaf({rows, width});
-        ExpectGradients([&] { return JoinBranch(spec_, join, x, u); },
+        ExpectGradients([&] { return JoinBranch(spec_, join, x, u).x; },
                         {x, u, join.scale, params.gain, params.bias}, source_);
       }
     }
+  }
+}
+
+// Both what the update gives out and its next norm feed the loss, as in the trainer.
+TEST_P(Gradients, OfResidualUpdatesWithTheNextNorm) {
+  for (const auto& [rows, width] : kShapes) {
+    spec_.norm = {.eps = 1e-2};
+    const NormParams next = Params(width, true, true);
+    JoinSpec join;
+    join.a = 1.7;
+    join.b = 0.3;
+    join.next = &next;
+    const Tensor x = source_.Leaf({rows, width});
+    const Tensor u = source_.Leaf({rows, width});
+    const auto both = [&] {
+      const Stream stream = JoinBranch(spec_, join, x, u);
+      const Tensor normed =
+          stream.normed.defined() ? stream.normed : Normalise(spec_, next, stream.x);
+      return at::cat({stream.x, normed});
+    };
+    ExpectGradients(both, {x, u, next.gain, next.bias}, source_);
   }
 }
 
