@@ -1,6 +1,7 @@
 #include "worker/slots.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -41,7 +42,8 @@ std::vector<SlotResources> DivideAmongSlots(int count, const std::vector<int>& c
   for (int i = 0; i < count; ++i) {
     slots[i].threads = share;
     if (total >= count) {
-      slots[i].cpus.assign(cpus.begin() + i * share, cpus.begin() + (i + 1) * share);
+      const auto first = cpus.begin() + std::ptrdiff_t{i} * share;
+      slots[i].cpus.assign(first, first + share);
     }
     if (!gpus.empty()) slots[i].gpu = gpus[i % gpus.size()];
   }

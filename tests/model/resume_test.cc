@@ -21,7 +21,7 @@ struct Finished {
 };
 
 // Runs until `stop_after` steps are done (0: to the end).
-Finished RunOnce(TrainSetup setup, int64_t stop_after) {
+Finished RunOnce(const TrainSetup& setup, int64_t stop_after) {
   Finished out;
   FakeClock clock;
   auto loop = TrainLoop::Create(setup, out.sink, clock);

@@ -80,7 +80,7 @@ class RpcServerTest : public ::testing::Test {
     return reply;
   }
 
-  worker::GrpcServerLink Link(ConnectInfo info) {
+  worker::GrpcServerLink Link(const ConnectInfo& info) {
     CHECK_OK(WriteConnectFile(dir_.File("connect.json"), info));
     return worker::GrpcServerLink(dir_.File("connect.json"));
   }
