@@ -17,7 +17,6 @@ include(NormlabSharedHeaders)
 function(_normlab_configure target)
   target_compile_options(${target} PRIVATE ${normlab_warnings})
   target_include_directories(${target} PUBLIC "${PROJECT_SOURCE_DIR}" "${PROJECT_BINARY_DIR}/generated")
-  normlab_share_headers(${target})
 endfunction()
 
 # normlab_library(NAME name SOURCES file... [DEPS target...] [PRIVATE_DEPS target...])
@@ -33,6 +32,7 @@ function(normlab_library)
   add_library(${arg_NAME} STATIC ${arg_SOURCES})
   _normlab_configure(${arg_NAME})
   target_link_libraries(${arg_NAME} PUBLIC ${arg_DEPS} PRIVATE ${arg_PRIVATE_DEPS})
+  normlab_share_headers(${arg_NAME} normlab_library_headers)
 endfunction()
 
 # normlab_executable(NAME name SOURCES file... [DEPS target...])
@@ -55,6 +55,7 @@ function(normlab_test)
   endif()
   normlab_executable(NAME ${arg_NAME} SOURCES ${arg_SOURCES}
                      DEPS ${arg_DEPS} GTest::gmock GTest::gtest GTest::gtest_main)
+  normlab_share_headers(${arg_NAME} normlab_test_headers)
   _normlab_test_properties(properties "${arg_TIMEOUT}" "${arg_LABEL}" "${arg_SERIAL}")
   # Listed when ctest runs, not when it builds: a program that links LibTorch takes a second to start,
   # and under a sanitizer longer.
