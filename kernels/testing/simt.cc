@@ -7,6 +7,8 @@
 #include <sstream>
 #include <vector>
 
+#include "kernels/testing/fiber_stack.h"
+
 namespace normlab::kernels::simt {
 namespace {
 
@@ -21,6 +23,17 @@ context::pooled_fixedsize_stack& Stacks() {
   return stacks;
 }
 
+// Takes a stack from there and notes where it lies.
+struct NotedStacks {
+  FiberStack* noted;
+  context::stack_context allocate() {
+    const context::stack_context stack = Stacks().allocate();
+    *noted = {static_cast<const char*>(stack.sp) - stack.size, stack.size};
+    return stack;
+  }
+  void deallocate(context::stack_context& stack) { Stacks().deallocate(stack); }
+};
+
 // Thrown inside a fiber to leave the kernel after a fault.
 struct Stop {};
 
@@ -29,6 +42,7 @@ enum class Wait { kNone, kBlock, kWarp, kDone };
 struct Thread {
   context::fiber fiber;   // the kernel's side while the scheduler runs
   context::fiber caller;  // the scheduler's side while the kernel runs
+  FiberStack stack;
   Coordinates here;
   Wait wait = Wait::kNone;
   unsigned mask = 0;       // of the exchange that it waits for
@@ -47,17 +61,10 @@ class Block {
     for (unsigned i = 0; i < threads; ++i) {
       Thread& thread = threads_[i];
       thread.here = {{i}, {index}, {threads}, {blocks}};
-      thread.fiber =
-          context::fiber(std::allocator_arg, Stacks(), [&thread, &body](context::fiber&& caller) {
-            thread.caller = std::move(caller);
-            try {
-              body();
-            } catch (const Stop&) {
-              // The fault is kept by the block.
-            }
-            thread.wait = Wait::kDone;
-            return std::move(thread.caller);
-          });
+      thread.fiber = context::fiber(std::allocator_arg, NotedStacks{&thread.stack},
+                                    [this, &thread, &body](context::fiber&& caller) {
+                                      return Live(thread, body, std::move(caller));
+                                    });
     }
   }
 
@@ -66,7 +73,9 @@ class Block {
   void Yield(Wait wait) {
     Thread& thread = *current_;
     thread.wait = wait;
+    Leave(thread.stack, scheduler_);
     thread.caller = std::move(thread.caller).resume();
+    Arrive(thread.stack, scheduler_);
     if (!fault_.empty()) throw Stop{};
   }
 
@@ -86,14 +95,30 @@ class Block {
  private:
   bool ReleaseBlock();
   bool ReleaseWarp(unsigned warp);
+  // A thread from its first instruction to its last, on its own stack.
+  context::fiber Live(Thread& thread, const std::function<void()>& body, context::fiber caller) {
+    Arrive(thread.stack, scheduler_);
+    thread.caller = std::move(caller);
+    try {
+      body();
+    } catch (const Stop&) {
+      // The fault is kept by the block.
+    }
+    thread.wait = Wait::kDone;
+    LeaveForGood(scheduler_);
+    return std::move(thread.caller);
+  }
   void Resume(Thread& thread) {
     current_ = &thread;
+    Leave(scheduler_, thread.stack);
     thread.fiber = std::move(thread.fiber).resume();
+    Arrive(scheduler_, thread.stack);
   }
   std::string Stuck() const;
 
   std::vector<Thread> threads_;
   std::vector<Warp> warps_;
+  FiberStack scheduler_;
   Thread* current_ = nullptr;
   std::string fault_;
 };
