@@ -21,6 +21,9 @@ if(NORMLAB_SANITIZE)
   add_compile_options(-fsanitize=${NORMLAB_SANITIZE} -fno-sanitize-recover=all)
   # The presets compile several files as one, where a type of a .cc file looks like one of a header.
   add_compile_options(-Wno-subobject-linkage)
+  if(NORMLAB_SANITIZE STREQUAL "thread")
+    add_compile_options(-Wno-tsan)  # of a fence inside Boost.Asio, which that sanitizer does not see
+  endif()
   add_link_options(-fsanitize=${NORMLAB_SANITIZE})
 endif()
 

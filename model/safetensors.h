@@ -27,8 +27,8 @@ struct FileDigest {
 };
 
 // Writes the tensors (F64, F32, BF16 or I64, any device and strides) and syncs the file. Returns
-// what was written. An existing file is replaced as a whole, by renaming: one that is open or mapped
-// elsewhere stays as it was.
+// what was written. An existing file is replaced as a whole, by renaming: one that is open or
+// mapped elsewhere stays as it was.
 absl::StatusOr<FileDigest> WriteSafetensors(const std::string& path,
                                             const std::vector<NamedTensor>& tensors);
 

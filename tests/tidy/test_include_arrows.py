@@ -45,6 +45,7 @@ FOREIGN = [
     (r"yaml-cpp/", r"core/sweep/", "the trainer builds without yaml-cpp"),
     (r"boost/math/", r"server/stats/", "statistics have one home"),
     (r"boost/context/", r"kernels/testing/", "CUDA threads are fibers in a test, nowhere else"),
+    (r"sanitizer/", r"kernels/testing/", "a sanitizer is told where those fibers' stacks are"),
     (r"boost/", r"server/http/|server/stats/", "Beast and Asio are the HTTP server's"),
     (r"CLI/", r"cli/", "only the command line parses a command line"),
     (r"sentencepiece", r"cli/tokenizer/", "it brings a second protobuf into the process"),
