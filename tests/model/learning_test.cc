@@ -9,6 +9,7 @@
 #include "model/placement_table.h"
 #include "tests/builders/status_matchers.h"
 #include "tests/fakes/fake_clock.h"
+#include "tests/model/every_placement.h"
 #include "tests/model/tiny_run.h"
 
 namespace normlab::model {
@@ -70,18 +71,7 @@ TEST_P(LearnsToCopy, AtItsDefaultLearningRate) {
             GetParam() == "rezero" ? 0.98 * guessing : 0.5 * guessing);
 }
 
-INSTANTIATE_TEST_SUITE_P(All, LearnsToCopy, testing::ValuesIn([] {
-                           std::vector<std::string> names;
-                           for (const Placement& row : PlacementTable()) {
-                             names.emplace_back(row.name);
-                           }
-                           return names;
-                         }()),
-                         [](const auto& info) {
-                           std::string name = info.param;
-                           for (char& c : name) c = c == '-' ? '_' : c;
-                           return name;
-                         });
+INSTANTIATE_TEST_SUITE_P(All, LearnsToCopy, EachPlacement(), PlacementTestName);
 
 }  // namespace
 }  // namespace normlab::model

@@ -12,6 +12,7 @@
 #include "model/init.h"
 #include "model/norm.h"
 #include "model/transformer.h"
+#include "tests/model/every_placement.h"
 #include "tests/model/tiny_run.h"
 
 namespace normlab::model {
@@ -117,18 +118,7 @@ TEST_P(EveryPlacement, RunsAtAwkwardShapes) {
   EXPECT_TRUE(model.parameters.grads().isfinite().all().item<bool>());
 }
 
-INSTANTIATE_TEST_SUITE_P(All, EveryPlacement, testing::ValuesIn([] {
-                           std::vector<std::string> names;
-                           for (const Placement& row : PlacementTable()) {
-                             names.emplace_back(row.name);
-                           }
-                           return names;
-                         }()),
-                         [](const auto& info) {
-                           std::string name = info.param;
-                           for (char& c : name) c = c == '-' ? '_' : c;
-                           return name;
-                         });
+INSTANTIATE_TEST_SUITE_P(All, EveryPlacement, EachPlacement(), PlacementTestName);
 
 // (10) `deep` with α = β = 1 equals `post`.
 TEST(Placements, DeepWithoutItsConstantsIsPost) {

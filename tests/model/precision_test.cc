@@ -13,6 +13,7 @@
 #include "model/safetensors.h"
 #include "tests/builders/status_matchers.h"
 #include "tests/fakes/fake_clock.h"
+#include "tests/model/every_placement.h"
 #include "tests/model/tiny_run.h"
 
 namespace normlab::model {
@@ -61,18 +62,7 @@ TEST_P(Precisions, GradientsFollowThoseInFp64) {
   EXPECT_LE(distance, 0.02 * grads[0].norm().item<double>());
 }
 
-INSTANTIATE_TEST_SUITE_P(All, Precisions, testing::ValuesIn([] {
-                           std::vector<std::string> names;
-                           for (const Placement& row : PlacementTable()) {
-                             names.emplace_back(row.name);
-                           }
-                           return names;
-                         }()),
-                         [](const auto& info) {
-                           std::string name = info.param;
-                           for (char& c : name) c = c == '-' ? '_' : c;
-                           return name;
-                         });
+INSTANTIATE_TEST_SUITE_P(All, Precisions, EachPlacement(), PlacementTestName);
 
 void ExpectFreshShadows(const Parameters& parameters) {
   for (const Parameter& parameter : parameters.all()) {

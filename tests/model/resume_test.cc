@@ -9,6 +9,7 @@
 #include "model/train_loop.h"
 #include "tests/builders/status_matchers.h"
 #include "tests/fakes/fake_clock.h"
+#include "tests/model/every_placement.h"
 #include "tests/model/tiny_run.h"
 
 namespace normlab::model {
@@ -103,18 +104,7 @@ TEST_P(Resume, IsBitForBitInBf16) {
   ExpectResumesBitForBit(config);
 }
 
-INSTANTIATE_TEST_SUITE_P(All, Resume, testing::ValuesIn([] {
-                           std::vector<std::string> names;
-                           for (const Placement& row : PlacementTable()) {
-                             names.emplace_back(row.name);
-                           }
-                           return names;
-                         }()),
-                         [](const auto& info) {
-                           std::string name = info.param;
-                           for (char& c : name) c = c == '-' ? '_' : c;
-                           return name;
-                         });
+INSTANTIATE_TEST_SUITE_P(All, Resume, EachPlacement(), PlacementTestName);
 
 TEST(ResumeOptions, SensitivityIsBitForBit) {
   RunConfig config = TinyConfig("geo");

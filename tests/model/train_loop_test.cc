@@ -9,6 +9,7 @@
 #include "model/placement_table.h"
 #include "tests/builders/status_matchers.h"
 #include "tests/fakes/fake_clock.h"
+#include "tests/model/every_placement.h"
 #include "tests/model/tiny_run.h"
 
 namespace normlab::model {
@@ -275,18 +276,7 @@ TEST_P(Learns, ARepeatedSentence) {
   EXPECT_LT(sink.All<EvalRecord>().back().val_loss, GetParam() == "rezero" ? 2.6 : 2.2);
 }
 
-INSTANTIATE_TEST_SUITE_P(All, Learns, testing::ValuesIn([] {
-                           std::vector<std::string> names;
-                           for (const Placement& row : PlacementTable()) {
-                             names.emplace_back(row.name);
-                           }
-                           return names;
-                         }()),
-                         [](const auto& info) {
-                           std::string name = info.param;
-                           for (char& c : name) c = c == '-' ? '_' : c;
-                           return name;
-                         });
+INSTANTIATE_TEST_SUITE_P(All, Learns, EachPlacement(), PlacementTestName);
 
 }  // namespace
 }  // namespace normlab::model
