@@ -50,13 +50,16 @@ bool IsLoopbackAddress(std::string_view address) {
   return IsLoopbackName(LowerCase(WithoutPort(address)));
 }
 
-Access::Access(std::string token, std::string instance, std::vector<std::string> hosts,
+Access::Access(std::string token, const std::string& instance, std::vector<std::string> hosts,
                Clock& clock, RandomSource& random)
     : token_(std::move(token)),
       cookie_name_(Cat("normlab-", instance.substr(0, 16))),
       hosts_(std::move(hosts)),
       clock_(clock),
-      random_(random) {}
+      random_(random) {
+  // Browsers send the name in lower case, however it was written down; ports do not matter.
+  for (std::string& host : hosts_) host = std::string(WithoutPort(LowerCase(host)));
+}
 
 absl::Status Access::CheckSource(const HttpRequest& request) const {
   if (request.headers.count("host") != 1) {

@@ -27,8 +27,8 @@ bool IsLoopbackAddress(std::string_view address);
 class Access {
  public:
   // `instance` names the cookie; `hosts` are accepted besides the loopback names.
-  Access(std::string token, std::string instance, std::vector<std::string> hosts, Clock& clock,
-         RandomSource& random);
+  Access(std::string token, const std::string& instance, std::vector<std::string> hosts,
+         Clock& clock, RandomSource& random);
 
   // InvalidArgument without exactly one Host; PermissionDenied for a Host or an Origin that is not
   // ours.
@@ -53,7 +53,7 @@ class Access {
 
   const std::string token_;
   const std::string cookie_name_;
-  const std::vector<std::string> hosts_;
+  std::vector<std::string> hosts_;  // lower case, no ports; never changes
   Clock& clock_;
   RandomSource& random_;
   Mutex mu_;

@@ -1,15 +1,11 @@
 #include "server/http/connection.h"
 
-#include <boost/asio/post.hpp>
+#include <boost/asio/buffer.hpp>
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/use_awaitable.hpp>
-#include <boost/asio/write.hpp>
 #include <boost/beast/core.hpp>
 #include <boost/beast/http.hpp>
 #include <chrono>
-#include <exception>
-#include <memory>
-#include <optional>
 #include <string>
 #include <utility>
 
@@ -27,7 +23,6 @@ constexpr size_t kHeadLimit = 16 << 10;
 constexpr size_t kBodyLimit = 16 << 10;
 constexpr std::chrono::seconds kReadTimeout{60};
 constexpr std::chrono::seconds kWriteTimeout{30};
-constexpr int kMaxDeferred = 256;
 
 std::string Text(boost::string_view view) { return std::string(view.data(), view.size()); }
 
@@ -45,35 +40,6 @@ HttpRequest ToPlain(const http::request<http::string_body>& message) {
   return request;
 }
 
-// A fault in making one document must not end the server; it is told to whoever asked.
-HttpReply MakeSafely(const std::function<HttpReply()>& make) {
-  try {
-    return make();
-  } catch (const std::exception& error) {
-    return ErrorReply(absl::InternalError(error.what()), "this is a bug in normlab");
-  }
-}
-
-// Runs `make` in the pool; the coroutine goes on in its own thread.
-asio::awaitable<HttpReply> MakeInPool(ConnectionContext& context,
-                                      const std::function<HttpReply()>& make) {
-  if (context.deferred >= kMaxDeferred) {
-    co_return ErrorReply(absl::UnavailableError("too many requests at a time"), "try again");
-  }
-  ++context.deferred;
-  const auto begin = [&context, &make](auto handler) {
-    auto shared = std::make_shared<decltype(handler)>(std::move(handler));
-    asio::post(context.pool, [&context, make, shared] {
-      auto reply = std::make_shared<HttpReply>(MakeSafely(make));
-      asio::post(context.io, [shared, reply] { std::move (*shared)(std::move(*reply)); });
-    });
-  };
-  HttpReply reply = co_await asio::async_initiate<const asio::use_awaitable_t<>, void(HttpReply)>(
-      begin, asio::use_awaitable);
-  --context.deferred;
-  co_return reply;
-}
-
 // GCC 12 destroys temporaries twice when they share an expression with a co_await (in a condition,
 // or as an argument by value), so every co_await here stands in a statement of its own.
 class Connection {
@@ -86,7 +52,7 @@ class Connection {
 
   asio::awaitable<void> Run() {
     bool go_on = true;
-    while (go_on) go_on = co_await Next();
+    while (go_on && !context_.closed) go_on = co_await Next();
     error_code ignored;
     stream_.socket().shutdown(asio::ip::tcp::socket::shutdown_send, ignored);
   }
@@ -122,7 +88,7 @@ class Connection {
     if (auto* const made = std::get_if<HttpReply>(&answer)) {
       reply = std::move(*made);
     } else {
-      reply = co_await MakeInPool(context_, std::get<Site::Deferred>(answer).make);
+      reply = co_await context_.pool.Make(std::get<Site::Deferred>(answer).make);
     }
     context_.metrics.OnReply(reply.status, context_.clock.MonotonicNow() - arrived);
     const bool go_on = co_await Send(reply, request.method == "HEAD", keep_alive);
@@ -153,17 +119,17 @@ class Connection {
     if (!reply.content_type.empty()) message.set(http::field::content_type, reply.content_type);
     for (const auto& [name, value] : reply.headers) message.set(name, value);
     message.keep_alive(keep_alive);
-    message.content_length(reply.body.size());
+    // "Not modified" has no body, and the length of the one that it stands for is not known here.
+    if (reply.status != 304) message.content_length(reply.body.size());
     if (!head) message.body() = std::move(reply.body);
-    error_code error;
-    stream_.expires_after(kWriteTimeout);
     http::response_serializer<http::string_body> serializer(message);
-    if (head) {
-      co_await http::async_write_header(stream_, serializer,
-                                        asio::redirect_error(asio::use_awaitable, error));
-    } else {
-      co_await http::async_write(stream_, serializer,
-                                 asio::redirect_error(asio::use_awaitable, error));
+    serializer.split(head);
+    error_code error;
+    // The limit is on every piece: a long document may take its time on a slow line.
+    while (!error && !(head ? serializer.is_header_done() : serializer.is_done())) {
+      stream_.expires_after(kWriteTimeout);
+      co_await http::async_write_some(stream_, serializer,
+                                      asio::redirect_error(asio::use_awaitable, error));
     }
     co_return !error && keep_alive;
   }
@@ -199,9 +165,13 @@ class Connection {
 
   asio::awaitable<bool> SendText(const std::string& text) {
     error_code error;
-    stream_.expires_after(kWriteTimeout);
-    co_await asio::async_write(stream_, asio::buffer(text),
-                               asio::redirect_error(asio::use_awaitable, error));
+    size_t sent = 0;
+    while (!error && sent < text.size()) {
+      stream_.expires_after(kWriteTimeout);
+      const size_t taken = co_await stream_.async_write_some(
+          asio::buffer(text) + sent, asio::redirect_error(asio::use_awaitable, error));
+      sent += taken;
+    }
     stream_.expires_never();
     co_return !error;
   }

@@ -10,6 +10,7 @@
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
+#include <future>
 #include <thread>
 
 #include "core/status.h"
@@ -65,8 +66,8 @@ struct HttpServer::Parts {
         acceptor(io),
         accept_pause(io),
         hub(io, options.live_interval),
-        pool(static_cast<size_t>(options.query_threads)),
-        context{io, pool, site, metrics, hub, clock, options.heartbeat, {}, 0},
+        pool(io, options.query_threads),
+        context{io, pool, site, metrics, hub, clock, options.heartbeat, {}, false},
         work(asio::make_work_guard(io)) {}
 
   asio::awaitable<void> Accept();
@@ -80,7 +81,7 @@ struct HttpServer::Parts {
   tcp::acceptor acceptor;
   asio::steady_timer accept_pause;
   LiveHub hub;
-  asio::thread_pool pool;
+  ReplyPool pool;
   ConnectionContext context;
   asio::executor_work_guard<asio::io_context::executor_type> work;
   std::thread thread;
@@ -103,8 +104,11 @@ asio::awaitable<void> HttpServer::Parts::Accept() {
   }
 }
 
-// In the io thread: every pending operation ends with an error, and with it its coroutine.
+// In the io thread: every pending operation ends with an error, and with it its coroutine; whatever
+// begins afterwards ends by itself.
 void HttpServer::Parts::Close() {
+  context.closed = true;
+  pool.Close();
   error_code ignored;
   acceptor.close(ignored);
   accept_pause.cancel();
@@ -126,8 +130,13 @@ absl::StatusOr<std::unique_ptr<HttpServer>> HttpServer::Start(const HttpServerOp
 }
 
 HttpServer::~HttpServer() {
-  asio::post(parts_->io, [parts = parts_.get()] { parts->Close(); });
-  parts_->pool.join();
+  std::promise<void> closed;
+  asio::post(parts_->io, [this, &closed] {
+    parts_->Close();
+    closed.set_value();
+  });
+  closed.get_future().wait();
+  parts_->pool.Join();
   parts_->work.reset();
   parts_->thread.join();
 }

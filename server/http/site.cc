@@ -21,7 +21,7 @@ HttpReply PlainText(int status, std::string text) {
 
 HttpReply Unauthenticated(const absl::Status& status) {
   HttpReply reply = ErrorReply(status, "run `normlab open`, or send the token of connect.json");
-  reply.headers.push_back({"WWW-Authenticate", "Bearer"});
+  reply.headers.emplace_back("WWW-Authenticate", "Bearer");
   return reply;
 }
 
@@ -49,7 +49,7 @@ Site::Answer Site::Handle(const HttpRequest& request) const {
     HttpReply reply = ErrorReply(InvalidArgument("only GET is answered here"),
                                  "changes are made by the command line");
     reply.status = 405;
-    reply.headers.push_back({"Allow", "GET, HEAD"});
+    reply.headers.emplace_back("Allow", "GET, HEAD");
     return reply;
   }
   const absl::StatusOr<Target> target = ParseTarget(request.target);
@@ -98,15 +98,15 @@ HttpReply Site::Ready() const {
 
 void Site::AddCommonHeaders(HttpReply& reply) {
   // Styles may be set on single elements: the chart library and Preact do so.
-  reply.headers.push_back({"Content-Security-Policy",
-                           "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' "
-                           "data:; object-src 'none'; base-uri 'none'; form-action 'none'; "
-                           "frame-ancestors 'none'"});
-  reply.headers.push_back({"X-Content-Type-Options", "nosniff"});
-  reply.headers.push_back({"Referrer-Policy", "no-referrer"});
-  reply.headers.push_back({"Cross-Origin-Opener-Policy", "same-origin"});
-  reply.headers.push_back({"Cross-Origin-Resource-Policy", "same-origin"});
-  if (!HasHeader(reply, "Cache-Control")) reply.headers.push_back({"Cache-Control", "no-store"});
+  reply.headers.emplace_back("Content-Security-Policy",
+                             "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' "
+                             "data:; object-src 'none'; base-uri 'none'; form-action 'none'; "
+                             "frame-ancestors 'none'");
+  reply.headers.emplace_back("X-Content-Type-Options", "nosniff");
+  reply.headers.emplace_back("Referrer-Policy", "no-referrer");
+  reply.headers.emplace_back("Cross-Origin-Opener-Policy", "same-origin");
+  reply.headers.emplace_back("Cross-Origin-Resource-Policy", "same-origin");
+  if (!HasHeader(reply, "Cache-Control")) reply.headers.emplace_back("Cache-Control", "no-store");
 }
 
 }  // namespace normlab::server

@@ -56,7 +56,7 @@ HttpReply StaticFiles::Find(const std::string& path, const HttpRequest& request)
   }
   const bool gzip =
       !entry.gzip.empty() && HeaderOf(request, "accept-encoding").find("gzip") != std::string::npos;
-  if (gzip) reply.headers.push_back({"Content-Encoding", "gzip"});
+  if (gzip) reply.headers.emplace_back("Content-Encoding", "gzip");
   reply.body = gzip ? entry.gzip : std::string(entry.bytes);
   return reply;
 }

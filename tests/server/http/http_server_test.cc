@@ -20,6 +20,7 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 constexpr char kToken[] = "the-token";
+constexpr size_t kLong = 20'000'000;  // more than any socket takes at once
 const Headers kBearer = {{"Authorization", "Bearer the-token"}};
 
 // A server on a free port whose documents say which path and parameters were asked for.
@@ -30,7 +31,7 @@ class HttpServerTest : public ::testing::Test {
     options.address = "127.0.0.1:0";
     options.token = kToken;
     options.instance = "0123456789abcdef0123";
-    options.hosts = {"lab.example"};
+    options.hosts = {"Lab.Example", "box.example:8080"};
     options.files = {{"/index.html", "<!doctype html><title>normlab</title>"},
                      {"/assets/app-1.js", kScript}};
     options.live_interval = absl::Milliseconds(1);
@@ -39,6 +40,7 @@ class HttpServerTest : public ::testing::Test {
     backends.read =
         [](const std::string& path,
            const std::map<std::string, std::string>& params) -> absl::StatusOr<nlohmann::json> {
+      if (path == "/api/v1/long") return nlohmann::json(std::string(kLong, 'x'));
       if (path == "/api/v1/missing") return NotFound("no such thing");
       if (path == "/api/v1/bug") throw std::runtime_error("a bug");
       return nlohmann::json{{"path", path}, {"params", params}};
@@ -75,6 +77,12 @@ TEST_F(HttpServerTest, ADocumentIsStrictJsonAndNotKept) {
   EXPECT_EQ(document->at("params"), (nlohmann::json{{"key", "train_loss"}, {"from", "3"}}));
 }
 
+TEST_F(HttpServerTest, ALongDocumentComesWhole) {
+  const RawReply reply = Fetch("/api/v1/long");
+  EXPECT_EQ(reply.status, 200);
+  EXPECT_TRUE(reply.body == '"' + std::string(kLong, 'x') + '"');
+}
+
 TEST_F(HttpServerTest, ErrorsAreDocuments) {
   const RawReply reply = Fetch("/api/v1/missing");
   EXPECT_EQ(reply.status, 404);
@@ -99,6 +107,7 @@ TEST_F(HttpServerTest, WhoMayRead) {
   const Headers short_one = {{"Authorization", "Bearer the"}};
   const Headers foreign_host = {{"Authorization", "Bearer the-token"}, {"Host", "evil.example"}};
   const Headers named_host = {{"Authorization", "Bearer the-token"}, {"Host", "lab.example:80"}};
+  const Headers other_port = {{"Authorization", "Bearer the-token"}, {"Host", "box.example"}};
   const Headers tunnel = {{"Authorization", "Bearer the-token"}, {"Host", "127.0.0.1:9999"}};
   const Headers v6 = {{"Authorization", "Bearer the-token"}, {"Host", "[::1]:1"}};
   const Headers foreign_origin = {{"Authorization", "Bearer the-token"},
@@ -106,16 +115,26 @@ TEST_F(HttpServerTest, WhoMayRead) {
   const Headers own_origin = {{"Authorization", "Bearer the-token"},
                               {"Origin", "http://localhost"}};
   const Headers cookie = {{"Cookie", "normlab-0123456789abcdef=guessed"}};
-  for (const Case& c :
-       {Case{"/api/v1/sweeps", {}, 401}, Case{"/api/v1/sweeps", bad, 401},
-        Case{"/api/v1/sweeps", short_one, 401}, Case{"/api/v1/sweeps", cookie, 401},
-        Case{"/api/v1/sweeps", kBearer, 200}, Case{"/api/v1/live", {}, 401},
-        Case{"/metrics", {}, 401}, Case{"/metrics", kBearer, 200},
-        Case{"/api/v1/sweeps", foreign_host, 403}, Case{"/", foreign_host, 403},
-        Case{"/api/v1/sweeps", named_host, 200}, Case{"/api/v1/sweeps", tunnel, 200},
-        Case{"/api/v1/sweeps", v6, 200}, Case{"/api/v1/sweeps", foreign_origin, 403},
-        Case{"/api/v1/sweeps", own_origin, 200}, Case{"/", {}, 200}, Case{"/healthz", {}, 200},
-        Case{"/open", {}, 403}, Case{"/open?key=guessed", {}, 403}}) {
+  for (const Case& c : {Case{"/api/v1/sweeps", {}, 401},
+                        Case{"/api/v1/sweeps", bad, 401},
+                        Case{"/api/v1/sweeps", short_one, 401},
+                        Case{"/api/v1/sweeps", cookie, 401},
+                        Case{"/api/v1/sweeps", kBearer, 200},
+                        Case{"/api/v1/live", {}, 401},
+                        Case{"/metrics", {}, 401},
+                        Case{"/metrics", kBearer, 200},
+                        Case{"/api/v1/sweeps", foreign_host, 403},
+                        Case{"/", foreign_host, 403},
+                        Case{"/api/v1/sweeps", named_host, 200},
+                        Case{"/api/v1/sweeps", other_port, 200},
+                        Case{"/api/v1/sweeps", tunnel, 200},
+                        Case{"/api/v1/sweeps", v6, 200},
+                        Case{"/api/v1/sweeps", foreign_origin, 403},
+                        Case{"/api/v1/sweeps", own_origin, 200},
+                        Case{"/", {}, 200},
+                        Case{"/healthz", {}, 200},
+                        Case{"/open", {}, 403},
+                        Case{"/open?key=guessed", {}, 403}}) {
     EXPECT_EQ(Fetch(c.target, c.headers).status, c.status)
         << c.target << " " << ::testing::PrintToString(c.headers);
   }
@@ -184,7 +203,9 @@ TEST_F(HttpServerTest, FilesAreCompressedForThoseWhoTakeIt) {
 TEST_F(HttpServerTest, AnUnchangedFileIsNotSentAgain) {
   const RawReply first = Fetch("/", {});
   EXPECT_EQ(first.Header("cache-control"), "no-cache");
-  EXPECT_EQ(Fetch("/", {{"If-None-Match", first.Header("etag")}}).status, 304);
+  const RawReply second = Fetch("/", {{"If-None-Match", first.Header("etag")}});
+  EXPECT_EQ(second.status, 304);
+  EXPECT_EQ(second.headers.count("content-length"), 0u) << "0 would be the file's length";
   EXPECT_EQ(Fetch("/", {{"If-None-Match", "\"other\""}}).status, 200);
 }
 
