@@ -19,16 +19,32 @@ import subprocess
 import pytest
 import sources
 
-# Minutes of both cores when nothing is remembered.
-pytestmark = pytest.mark.slow
-
 FOLDERS = ["core", "kernels", "model", "proto", "server", "worker", "cli", "tests"]
 GROUP_SIZE = 8
+UNITS = (".cc", ".cu")
+# Compiled only where LibTorch has CUDA, only where it has not, and only by nvcc.
+ELSEWHERE = {pathlib.Path("kernels", name) for name in (
+    "torch/cuda_calls.cc", "torch/no_cuda_calls.cc", "common/device_memory_cuda.cu")}
 OWN_INCLUDE = re.compile(r'#\s*include\s*"([^"]+)"')
 # What names the object file, what only g++ knows, and a header that only g++ has precompiled.
 NOT_OURS = re.compile(r" -(o|c) \S+| -Winvalid-pch -include \S+| -W\S+")
-BUILD = sources.BIN.parent
+# Asio of Boost 1.74 expects coroutines of clang only where the standard library is clang's, too.
+FOR_CLANG = " -DBOOST_ASIO_HAS_CO_AWAIT"
+BUILD = sources.BIN.parent.resolve()
 CACHE = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache")
+
+
+def compiled(path):
+    """The files of ours that the compiler reads whole when it is given `path`.
+
+    What a build makes itself is none of ours, but it may stand for some: for several files that are
+    compiled as one (CMAKE_UNITY_BUILD), or for a .cu file that is compiled for the processor.
+    """
+    if not path.is_relative_to(BUILD):
+        return [path] if path.is_relative_to(sources.ROOT) else []
+    named = OWN_INCLUDE.findall(path.read_text(encoding="utf-8")) if path.is_file() else []
+    return [file for name in named for file in compiled(sources.ROOT / name)
+            if file.suffix in UNITS]
 
 
 @functools.cache
@@ -36,9 +52,9 @@ def flags():
     """The compiler's flags for each of the project's own files, by path relative to the project."""
     found = {}
     for entry in json.loads((BUILD / "compile_commands.json").read_text()):
-        path = pathlib.Path(entry["file"])
-        if path.is_relative_to(sources.ROOT) and not path.is_relative_to(BUILD):
-            found.setdefault(path.relative_to(sources.ROOT), NOT_OURS.sub("", entry["command"]))
+        for path in compiled(pathlib.Path(entry["file"])):
+            command = NOT_OURS.sub("", entry["command"]) + FOR_CLANG
+            found.setdefault(path.relative_to(sources.ROOT), command)
     return found
 
 
@@ -121,6 +137,26 @@ def fixture_all_findings():
                 for group, text in zip(groups(), pool.map(findings, groups()))]
 
 
+def test_what_a_build_compiles_as_one_is_found_file_by_file(tmp_path, monkeypatch):
+    monkeypatch.setattr(f"{__name__}.BUILD", tmp_path)
+    unity = tmp_path / "unity_0_cxx.cxx"
+    unity.write_text(f'#include "{sources.ROOT}/core/clock.cc"\n\n#include "core/ids.cc"\n'
+                     '#include "core/ids.h"\n')
+    assert compiled(unity) == [sources.ROOT / "core/clock.cc", sources.ROOT / "core/ids.cc"]
+    assert compiled(sources.ROOT / "core/clock.cc") == [sources.ROOT / "core/clock.cc"]
+    assert not compiled(pathlib.Path("/usr/include/stdio.h"))
+
+
+def test_every_file_is_looked_at():
+    ours = {pathlib.Path(path) for path in sources.files(*UNITS)}
+    missed = sorted(map(str, ours - ELSEWHERE - flags().keys()))
+    assert not missed, f"the build in {BUILD} compiles none of {missed}; with LibTorch it should"
+    assert {path.parts[0] for path in flags()} == set(FOLDERS)
+    assert sorted(path for group in groups() for path in group) == sorted(flags())
+
+
+# Minutes of both cores when nothing is remembered.
+@pytest.mark.slow
 @pytest.mark.parametrize("folder", FOLDERS)
 def test_clang_tidy_is_silent(folder, all_findings):
     found = [text for where, text in all_findings if where == folder and text]
