@@ -47,12 +47,17 @@ bool Scheduler::Accepts(const Worker& worker, const Run& run, absl::Time now) co
   const auto newest =
       std::max_element(run.checkpoints.begin(), run.checkpoints.end(),
                        [](const Checkpoint& a, const Checkpoint& b) { return a.step < b.step; });
-  const std::string& place = run.Find(newest->attempt)->store_id;
-  if (place == worker.store_id) return true;
-  // Somebody who can reach the newest checkpoint goes first.
+  const Attempt& writer = *run.Find(newest->attempt);
+  const std::string& isa = workers_.at(writer.worker).versions.isa;
+  // 2: reaches the newest checkpoint and goes on with its numbers bit for bit; 1: reaches it.
+  const auto suits = [&](const Worker& other) {
+    if (other.store_id != writer.store_id) return 0;
+    return other.versions.isa == isa ? 2 : 1;
+  };
+  // Whoever suits better goes first.
   return std::none_of(workers_.begin(), workers_.end(), [&](const auto& entry) {
     const Worker& other = entry.second;
-    return other.store_id == place && other.id != run.avoid && MayWork(other, now) &&
+    return suits(other) > suits(worker) && other.id != run.avoid && MayWork(other, now) &&
            FitsResources(run.demand, other.resources);
   });
 }

@@ -140,6 +140,30 @@ TEST(Scheduler, AHelloFromScratchStartsANewLine) {
   EXPECT_EQ(lab.run(1).head, AttemptNumber(2));
 }
 
+// Two machines share a disk: the one on whose instruction set the checkpoint was written goes first
+// where it can, and nobody waits for it for long.
+TEST(Scheduler, ResumesOnTheSameInstructionSetWhereItCan) {
+  Lab lab;
+  lab.Submit(1);
+  const auto on = [](const char* name, const char* isa) {
+    WorkerReport report = Lab::Report(name);
+    report.versions.isa = isa;
+    report.store_id = "shared";
+    return report;
+  };
+  lab.Fetch(on("a", "avx2"));
+  lab.Hello(1);
+  lab.Checkpointed(1, 100);
+  lab.Exit(1, FailureKind::kPreempted, 120);
+  EXPECT_TRUE(lab.Fetch(on("b", "avx512")).empty());
+  EXPECT_EQ(lab.Fetch(on("c", "avx2")).size(), 1u);
+  EXPECT_EQ(lab.run(1).attempts.back().start_step, 100);
+  lab.Exit(1, FailureKind::kPreempted, 120);
+  EXPECT_TRUE(lab.Fetch(on("b", "avx512")).empty());
+  lab.Advance(absl::Seconds(31));
+  EXPECT_EQ(lab.Fetch(on("b", "avx512")).size(), 1u);
+}
+
 TEST(Scheduler, FailuresWaitThenFail) {
   Lab lab;
   lab.Submit(1);
