@@ -26,21 +26,41 @@ absl::StatusOr<Envelope::Dataset> DatasetFromJson(const json& document) {
   return dataset;
 }
 
+absl::StatusOr<AttemptNumber> AttemptFromJson(const json& document) {
+  ASSIGN_OR_RETURN(const int64_t attempt, JsonInt(document, "attempt"));
+  return ParseAttemptNumber(Cat(attempt));
+}
+
 absl::StatusOr<std::optional<Envelope::Resume>> ResumeFromJson(const json& document) {
   if (document.is_null()) return std::optional<Envelope::Resume>();
   Envelope::Resume resume;
   ASSIGN_OR_RETURN(resume.dir, JsonText(document, "dir"));
   ASSIGN_OR_RETURN(resume.step, JsonInt(document, "step"));
-  ASSIGN_OR_RETURN(const int64_t attempt, JsonInt(document, "attempt"));
-  resume.attempt = AttemptNumber(static_cast<int>(attempt));
+  ASSIGN_OR_RETURN(resume.attempt, AttemptFromJson(document));
+  // A server from before ancestors were told names none.
+  for (const json& each : document.value("ancestors", json::array())) {
+    Envelope::Resume::Ancestor& ancestor = resume.ancestors.emplace_back();
+    ASSIGN_OR_RETURN(ancestor.attempt, AttemptFromJson(each));
+    ASSIGN_OR_RETURN(ancestor.step, JsonInt(each, "step"));
+  }
   return std::optional(std::move(resume));
+}
+
+json ToJson(const Envelope::Resume& resume) {
+  json ancestors = json::array();
+  for (const Envelope::Resume::Ancestor& ancestor : resume.ancestors) {
+    ancestors.push_back({{"attempt", ancestor.attempt.value()}, {"step", ancestor.step}});
+  }
+  return {{"dir", resume.dir},
+          {"step", resume.step},
+          {"attempt", resume.attempt.value()},
+          {"ancestors", ancestors}};
 }
 
 absl::Status ReadIds(const json& document, Envelope& envelope) {
   ASSIGN_OR_RETURN(const std::string run, JsonText(document, "run"));
   ASSIGN_OR_RETURN(envelope.run, ParseRunId(run));
-  ASSIGN_OR_RETURN(const int64_t attempt, JsonInt(document, "attempt"));
-  ASSIGN_OR_RETURN(envelope.attempt, ParseAttemptNumber(Cat(attempt)));
+  ASSIGN_OR_RETURN(envelope.attempt, AttemptFromJson(document));
   ASSIGN_OR_RETURN(const std::string token, JsonText(document, "token"));
   ASSIGN_OR_RETURN(envelope.token, ParseLeaseToken(token));
   return absl::OkStatus();
@@ -61,12 +81,7 @@ absl::Status ReadParts(const json& document, Envelope& envelope) {
 }  // namespace
 
 json ToJson(const Envelope& envelope) {
-  json resume = nullptr;
-  if (envelope.resume) {
-    resume = {{"dir", envelope.resume->dir},
-              {"step", envelope.resume->step},
-              {"attempt", envelope.resume->attempt.value()}};
-  }
+  const json resume = envelope.resume ? ToJson(*envelope.resume) : json(nullptr);
   return {{"protocol", envelope.protocol},
           {"run", ToString(envelope.run)},
           {"attempt", envelope.attempt.value()},

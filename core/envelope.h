@@ -4,6 +4,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "core/detect/stop_policy.h"
@@ -21,9 +22,17 @@ struct Envelope {
     friend bool operator==(const Dataset&, const Dataset&) = default;
   };
   struct Resume {
-    std::string dir;  // of a checkpoint
+    // An attempt before, along the line of parents, and the last step that the line has of it.
+    struct Ancestor {
+      AttemptNumber attempt;
+      int64_t step = 0;
+      friend bool operator==(const Ancestor&, const Ancestor&) = default;
+    };
+    std::string dir;  // of a checkpoint: …/RUN/ATTEMPT/STEP
     int64_t step = 0;
     AttemptNumber attempt;  // that wrote it
+    // Newest first. Their checkpoints up to those steps serve where that one is lost.
+    std::vector<Ancestor> ancestors = {};
     friend bool operator==(const Resume&, const Resume&) = default;
   };
 

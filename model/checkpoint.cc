@@ -176,12 +176,13 @@ absl::StatusOr<CheckpointRecord> WriteCheckpoint(const std::string& parent,
   return record;
 }
 
-std::vector<std::string> ListCheckpoints(const std::string& parent) {
+std::vector<std::string> ListCheckpoints(const std::string& parent, int64_t last_step) {
   const absl::StatusOr<std::vector<std::string>> names = ListDir(parent);
   if (!names.ok()) return {};
   std::vector<int64_t> steps;
   for (const std::string& name : *names) {
-    if (StepOfName(name) >= 0) steps.push_back(StepOfName(name));
+    const int64_t step = StepOfName(name);
+    if (step >= 0 && step <= last_step) steps.push_back(step);
   }
   std::sort(steps.rbegin(), steps.rend());
   std::vector<std::string> dirs;

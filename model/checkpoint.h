@@ -13,6 +13,7 @@
 #define NORMLAB_MODEL_CHECKPOINT_H_
 
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -48,8 +49,10 @@ absl::StatusOr<CheckpointRecord> WriteCheckpoint(const std::string& parent,
 // Removes all but the newest `keep` complete checkpoints of PARENT, and left-over temporary ones.
 absl::Status PruneCheckpoints(const std::string& parent, int64_t keep);
 
-// Complete checkpoints in PARENT, newest first, as paths. Empty when the folder is not there.
-std::vector<std::string> ListCheckpoints(const std::string& parent);
+// Complete checkpoints in PARENT of steps up to `last_step`, newest first, as paths. Empty when the
+// folder is not there.
+std::vector<std::string> ListCheckpoints(const std::string& parent,
+                                         int64_t last_step = std::numeric_limits<int64_t>::max());
 
 struct LoadedCheckpoint {
   TrainingState state;

@@ -26,15 +26,20 @@ namespace {
 
 using nlohmann::json;
 
-std::vector<std::string> ResumeCandidates(const std::string& dir) {
-  // The one that was asked for, then those before it in the same folder: a damaged checkpoint costs
-  // the steps since the last good one, not the run.
-  std::vector<std::string> candidates = {dir};
-  const std::string parent = dir.substr(0, dir.find_last_of('/'));
-  bool older = false;
-  for (const std::string& other : ListCheckpoints(parent)) {
-    if (older) candidates.push_back(other);
-    older |= other == dir;
+std::string ParentOf(const std::string& dir) { return dir.substr(0, dir.find_last_of('/')); }
+
+// The one that was asked for, then those before it along its line: in the same folder, then in
+// those of the attempts before, which lie beside it. A damaged checkpoint costs the steps since the
+// last good one, not the run.
+std::vector<std::string> ResumeCandidates(const Envelope::Resume& resume) {
+  std::vector<std::string> candidates = {resume.dir};
+  const std::string attempt_dir = ParentOf(resume.dir);
+  const auto add = [&candidates](const std::string& parent, int64_t last_step) {
+    for (const std::string& dir : ListCheckpoints(parent, last_step)) candidates.push_back(dir);
+  };
+  add(attempt_dir, resume.step - 1);
+  for (const Envelope::Resume::Ancestor& ancestor : resume.ancestors) {
+    add(JoinPath(ParentOf(attempt_dir), absl::StrCat(ancestor.attempt.value())), ancestor.step);
   }
   return candidates;
 }
@@ -48,7 +53,7 @@ TrainSetup SetupFromEnvelope(const Envelope& envelope) {
   setup.checkpoint_dir = envelope.checkpoint_dir;
   setup.threads = envelope.threads;
   setup.device = envelope.device;
-  if (envelope.resume.has_value()) setup.resume_from = ResumeCandidates(envelope.resume->dir);
+  if (envelope.resume.has_value()) setup.resume_from = ResumeCandidates(*envelope.resume);
   // A worker cannot choose: its run is better begun again than lost.
   setup.may_start_over = true;
   return setup;

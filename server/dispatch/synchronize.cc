@@ -129,6 +129,10 @@ absl::StatusOr<std::string> Dispatcher::Impl::EnvelopeOf(const Run& run, const A
     Envelope::Resume resume;
     resume.step = attempt.start_step;
     resume.attempt = attempt.parent;
+    for (const Attempt* each = run.Find(attempt.parent); each->parent;
+         each = run.Find(each->parent)) {
+      resume.ancestors.push_back({each->parent, each->start_step});
+    }
     envelope.resume = std::move(resume);
   }
   return DumpStrict(ToJson(envelope));

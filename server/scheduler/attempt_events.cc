@@ -34,6 +34,13 @@ void Scheduler::OnHello(Run& run, Attempt& attempt, const HelloNews& hello, Effe
     attempt.start_step = 0;
   } else {
     attempt.start_step = hello.resumed_from_step;
+    // Its parent's checkpoints were lost, and an ancestor's served: the steps of the line up to
+    // where each attempt begins are those of the attempt before.
+    for (const Attempt* parent = run.Find(attempt.parent);
+         parent != nullptr && parent->parent && parent->start_step >= attempt.start_step;
+         parent = run.Find(attempt.parent)) {
+      attempt.parent = parent->parent;
+    }
   }
   attempt.last_step = std::max(attempt.last_step, attempt.start_step);
   run.head = attempt.number;

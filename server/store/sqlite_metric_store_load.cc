@@ -112,7 +112,8 @@ std::vector<SqliteMetricStore::LinePart> SqliteMetricStore::LineOf(RunId run, At
     // Of the first, what the caller knows; its hello may not be committed yet.
     if (!line.empty()) start = own_start;
     line.push_back({attempt, start, to});
-    to = start;
+    // A parent that began later gave nothing: it was an ancestor's checkpoint that served.
+    to = std::min(to, start);
     attempt = start < 0 ? AttemptNumber() : parent;
   }
   std::reverse(line.begin(), line.end());

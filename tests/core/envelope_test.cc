@@ -14,15 +14,16 @@ using nlohmann::json;
 Envelope MakeEnvelope() {
   Envelope envelope;
   envelope.run = RunId(37);
-  envelope.attempt = AttemptNumber(2);
+  envelope.attempt = AttemptNumber(4);
   envelope.token = LeaseToken(0xabcdef);
   EXPECT_THAT(envelope.config.Parse("norm.placement", "geo"), IsOk());
   envelope.stop = {.nonfinite = false, .spikes_per_1k = 20, .after_step = 100};
   envelope.dataset = {"kjv", "/data/datasets/kjv", std::string(64, 'a')};
-  envelope.resume = Envelope::Resume{"/data/checkpoints/r37/1/100", 100, AttemptNumber(1)};
+  envelope.resume = Envelope::Resume{
+      "/data/checkpoints/r37/3/100", 100, AttemptNumber(3), {{AttemptNumber(1), 60}}};
   envelope.threads = 2;
   envelope.device = "cuda:0";
-  envelope.checkpoint_dir = "/data/checkpoints/r37/2";
+  envelope.checkpoint_dir = "/data/checkpoints/r37/4";
   return envelope;
 }
 
@@ -38,6 +39,16 @@ TEST(Envelope, ReadsBackAsTheSameWork) {
   EXPECT_EQ(again->config.Identity("d"), envelope.config.Identity("d"));
 }
 
+// A server from before ancestors were told.
+TEST(Envelope, AResumeWithoutAncestorsHasNone) {
+  json document = ToJson(MakeEnvelope());
+  document["resume"].erase("ancestors");
+  const auto envelope = EnvelopeFromJson(document);
+  ASSERT_THAT(envelope, IsOk());
+  EXPECT_TRUE(envelope->resume->ancestors.empty());
+  EXPECT_EQ(envelope->resume->step, 100);
+}
+
 // The names that a trainer of another version relies on.
 TEST(Envelope, LooksAsDocumented) {
   Envelope envelope = MakeEnvelope();
@@ -45,7 +56,7 @@ TEST(Envelope, LooksAsDocumented) {
   const json document = ToJson(envelope);
   EXPECT_EQ(document["protocol"], 1);
   EXPECT_EQ(document["run"], "r37");
-  EXPECT_EQ(document["attempt"], 2);
+  EXPECT_EQ(document["attempt"], 4);
   EXPECT_EQ(document["token"], "0000000000abcdef");
   EXPECT_EQ(document["config"]["norm"]["placement"], "geo");
   EXPECT_EQ(document["stop"],
@@ -54,7 +65,7 @@ TEST(Envelope, LooksAsDocumented) {
   EXPECT_TRUE(document["resume"].is_null());
   EXPECT_EQ(document["threads"], 2);
   EXPECT_EQ(document["device"], "cuda:0");
-  EXPECT_EQ(document["checkpoint_dir"], "/data/checkpoints/r37/2");
+  EXPECT_EQ(document["checkpoint_dir"], "/data/checkpoints/r37/4");
 }
 
 TEST(Envelope, SaysWhatIsWrong) {
@@ -72,6 +83,9 @@ TEST(Envelope, SaysWhatIsWrong) {
               IsStatusWith(kInvalid, "norm.placement: 'gheo' is none of its values"));
   EXPECT_THAT(with("/stop/spike", 3), IsStatusWith(kInvalid, "'spike' is no stop rule"));
   EXPECT_THAT(with("/resume/step", "x"), IsStatusWith(kInvalid, "'step' should be a whole number"));
+  EXPECT_THAT(with("/resume/attempt", 0), IsStatusWith(kInvalid, "'0' is not an attempt's number"));
+  EXPECT_THAT(with("/resume/ancestors/0/step", "x"),
+              IsStatusWith(kInvalid, "'step' should be a whole number"));
   json document = ToJson(MakeEnvelope());
   document.erase("dataset");
   EXPECT_THAT(EnvelopeFromJson(document), IsStatusWith(kInvalid, "'dataset' is missing"));

@@ -19,7 +19,8 @@ struct TrainerProcessTest : testing::Test {
   void ResumeFromNewest() {
     const auto dirs = ListCheckpoints(envelope.checkpoint_dir);
     ASSERT_FALSE(dirs.empty());
-    envelope.resume = {dirs.front(), 0, AttemptNumber(1)};
+    const int64_t step = std::stoll(dirs.front().substr(envelope.checkpoint_dir.size() + 1));
+    envelope.resume = {dirs.front(), step, AttemptNumber(1)};
   }
 
   TempDir dir;
@@ -95,6 +96,38 @@ TEST_F(TrainerProcessTest, SaysThatACheckpointIsDamagedAndTakesTheOneBefore) {
   EXPECT_EQ(second.Wait().exit_code, 0);
   EXPECT_NE(second.Errors().find("weights.safetensors is damaged"), std::string::npos)
       << second.Errors();
+}
+
+// All that the newest attempt left is lost, damaged or gone: the line before it, as far as it goes,
+// serves.
+TEST_F(TrainerProcessTest, TakesAnAncestorsCheckpointWhenItsParentsAreLost) {
+  Set("checkpoint.every", "10");
+  Set("checkpoint.keep", "4");
+  const std::string first = dir.File("r37/1"), second = dir.File("r37/2");
+  envelope.checkpoint_dir = first;
+  TrainerProcess one(envelope);
+  EXPECT_EQ(one.Wait().exit_code, 0) << one.Errors();
+
+  envelope.checkpoint_dir = second;
+  envelope.resume = {JoinPath(first, "20"), 20, AttemptNumber(1)};
+  TrainerProcess two(envelope);
+  EXPECT_EQ(two.Wait().exit_code, 0) << two.Errors();
+  CHECK_OK(WriteFileDurably(JoinPath(second, "30/state.json"), "{"));
+
+  // The first attempt's 30 and 40 are not of this line: the second left it at 20.
+  envelope.resume = {JoinPath(second, "30"), 30, AttemptNumber(2), {{AttemptNumber(1), 20}}};
+  CHECK_OK(RemoveAll(JoinPath(second, "40")));
+  for (const bool gone : {false, true}) {
+    if (gone) CHECK_OK(RemoveAll(JoinPath(second, "30")));
+    envelope.checkpoint_dir = dir.File(gone ? "r37/4" : "r37/3");
+    TrainerProcess three(envelope);
+    const auto hello = three.Await<HelloRecord>([](const auto&) { return true; });
+    EXPECT_EQ(hello.resumed_from_step, 20);
+    EXPECT_EQ(three.Wait().exit_code, 0);
+    EXPECT_NE(three.Errors().find("checkpoint not usable"), std::string::npos) << three.Errors();
+    EXPECT_EQ(*ReadFile(JoinPath(envelope.checkpoint_dir, "40/weights.safetensors")),
+              *ReadFile(JoinPath(first, "40/weights.safetensors")));
+  }
 }
 
 // With nothing left to resume from, a worker's run begins again instead of being lost.

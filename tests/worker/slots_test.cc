@@ -95,19 +95,34 @@ class SlotsTest : public ::testing::Test {
 
 TEST_F(SlotsTest, ResumesFromTheRegisteredPlaceOrItsOwnOrNotAtAll) {
   Envelope envelope = EnvelopeFor(5);
-  envelope.resume = Envelope::Resume{"", 40, AttemptNumber(1)};
-  EXPECT_EQ(LaunchOf(5, envelope, dir_.File("elsewhere/40")).envelope.resume, std::nullopt);
+  envelope.resume = Envelope::Resume{"", 40, AttemptNumber(2), {{AttemptNumber(1), 30}}};
+  const std::string registered = dir_.File("elsewhere/r/2/40");
+  EXPECT_EQ(LaunchOf(5, envelope, registered).envelope.resume, std::nullopt);
 
-  CHECK_OK(MakeDirs(dir_.File("checkpoints/r6/1/40")));
+  CHECK_OK(MakeDirs(dir_.File("checkpoints/r6/2/40")));
   envelope.run = RunId(6);
-  EXPECT_EQ(LaunchOf(6, envelope, dir_.File("elsewhere/40")).envelope.resume->dir,
-            dir_.File("checkpoints/r6/1/40"));
+  EXPECT_EQ(LaunchOf(6, envelope, registered).envelope.resume->dir,
+            dir_.File("checkpoints/r6/2/40"));
 
-  CHECK_OK(MakeDirs(dir_.File("elsewhere/40")));
+  CHECK_OK(MakeDirs(registered));
   envelope.run = RunId(7);
-  const Launch launch = LaunchOf(7, envelope, dir_.File("elsewhere/40"));
-  EXPECT_EQ(launch.envelope.resume->dir, dir_.File("elsewhere/40"));
+  const Launch launch = LaunchOf(7, envelope, registered);
+  EXPECT_EQ(launch.envelope.resume->dir, registered);
   EXPECT_EQ(launch.envelope.resume->step, 40);
+  EXPECT_EQ(launch.envelope.resume->ancestors, envelope.resume->ancestors);
+}
+
+// The checkpoint is gone, an older one of the run may be there: the trainer looks beside it.
+TEST_F(SlotsTest, ALostCheckpointIsLookedForWhereTheRunsOthersAre) {
+  Envelope envelope = EnvelopeFor(8);
+  envelope.resume = Envelope::Resume{"", 40, AttemptNumber(2), {{AttemptNumber(1), 30}}};
+  const std::string registered = dir_.File("elsewhere/r/2/40");
+  CHECK_OK(MakeDirs(dir_.File("checkpoints/r8/1/30")));
+  EXPECT_EQ(LaunchOf(8, envelope, registered).envelope.resume->dir,
+            dir_.File("checkpoints/r8/2/40"));
+  CHECK_OK(MakeDirs(dir_.File("elsewhere/r/1/30")));
+  envelope.run = RunId(9);
+  EXPECT_EQ(LaunchOf(9, envelope, registered).envelope.resume->dir, registered);
 }
 
 TEST_F(SlotsTest, ExitRecordClosesTheLogAndFreesTheSlot) {

@@ -91,6 +91,35 @@ TEST(Restart, ACrashedWorkerGoesOnFromItsCheckpoint) {
   EXPECT_EQ(lab.Number("SELECT sum(attempt) FROM scalar('r1','train_loss')"), 30 * 1 + 30 * 2);
 }
 
+// What the newest attempt left is damaged, and the trainer takes up the line before it: no step
+// counts twice.
+TEST(Restart, AnAncestorsCheckpointServes) {
+  ServerLab lab;
+  lab.Submit(SmallSpec(1), "key");
+  LabWorker worker(lab, "w", 2);
+  worker.Call();
+  for (const int steps : {27, 15}) {  // to step 27, and from 20 to 35
+    worker.Train(steps, kSteps);
+    worker.Send(1000);
+    worker.Crash();
+    worker.Call();
+    worker.Send(1000);
+    if (steps == 15) worker.LoseCheckpointsOfParents();
+    worker.Call();
+  }
+  worker.Send(1000);
+  const char* const third = "FROM attempt_v WHERE run = 'r1' AND attempt = 3";
+  EXPECT_EQ(lab.Number(Cat("SELECT start_step ", third)), 10);
+  EXPECT_EQ(lab.Number(Cat("SELECT parent ", third)), 1);
+  lab.Restart();
+  worker.Call();
+  worker.Train(60, kSteps);
+  worker.Send(1000);
+  worker.Call();
+  ExpectAllWhole(lab, 2);
+  EXPECT_EQ(lab.Number("SELECT sum(attempt) FROM scalar('r1','train_loss')"), 10 * 1 + 50 * 3);
+}
+
 // Servers and workers die at random between any two calls; nothing is lost or counted twice.
 TEST(Restart, RandomKills) {
   for (uint64_t seed = 1; seed <= 8; ++seed) {

@@ -123,7 +123,10 @@ void LabWorker::Begin(const DesiredAttempt& desired) {
   Log log{desired.run, desired.attempt, desired.token, {}, 0, false};
   HelloRecord hello;
   if (envelope->resume.has_value()) {
-    log.step = hello.resumed_from_step = envelope->resume->step;
+    const auto& ancestors = envelope->resume->ancestors;
+    log.step =
+        parents_lost_ && !ancestors.empty() ? ancestors.front().step - 10 : envelope->resume->step;
+    hello.resumed_from_step = log.step;
   }
   log.records.push_back(EncodeRecord(hello));
   logs_.emplace(desired.token, std::move(log));

@@ -72,6 +72,9 @@ class LabWorker {
   // The process dies and comes back: what ran is closed as lost, what is in its logs stays.
   void Crash();
 
+  // From now on, what it is told to resume is damaged: it takes an ancestor's next to last.
+  void LoseCheckpointsOfParents() { parents_lost_ = true; }
+
   static double Loss(int64_t run, int64_t step);
   bool idle() const { return logs_.empty(); }
 
@@ -92,6 +95,7 @@ class LabWorker {
   std::string isa_ = "avx2";
   int slots_;
   int starts_ = 1;
+  bool parents_lost_ = false;
   std::map<LeaseToken, Log> logs_;
 };
 

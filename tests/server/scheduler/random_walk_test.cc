@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <set>
 
@@ -60,9 +61,19 @@ class RandomWalk {
     }
   }
 
+  // The checkpoint that was asked for, or one further back on its line.
+  int64_t ResumedFrom(const Run& run) {
+    const Attempt* attempt = &run.attempts.back();
+    while (attempt->parent && run.Find(attempt->parent)->parent && Below(3) == 0) {
+      attempt = run.Find(attempt->parent);
+    }
+    if (!attempt->parent) return 0;
+    return std::max<int64_t>(1, attempt->start_step - static_cast<int64_t>(Below(2)));
+  }
+
   void Finish(int64_t id, FailureKind failure) {
     const LeaseToken token = lab_.run(id).attempts.back().token;
-    lab_.Hello(id, Below(2) == 0 ? -1 : lab_.run(id).attempts.back().start_step);
+    lab_.Hello(id, Below(2) == 0 ? -1 : ResumedFrom(lab_.run(id)));
     lab_.Exit(id, failure, static_cast<int64_t>(Below(300)));
     for (auto& [worker, held] : held_) held.erase(token);
   }

@@ -140,6 +140,32 @@ TEST(Scheduler, AHelloFromScratchStartsANewLine) {
   EXPECT_EQ(lab.run(1).head, AttemptNumber(2));
 }
 
+// The newest attempt's checkpoints were all lost, and the trainer took up the line before it.
+TEST(Scheduler, AnAncestorsCheckpointServes) {
+  for (const int64_t resumed : {200, 100}) {
+    Lab lab;
+    lab.Submit(1);
+    lab.Fetch(Lab::Report("a"));
+    lab.Hello(1);
+    lab.Checkpointed(1, 100);
+    lab.Checkpointed(1, 200);
+    lab.Exit(1, FailureKind::kPreempted, 230);
+    lab.Fetch(Lab::Report("a"));
+    lab.Hello(1, 200);
+    lab.Checkpointed(1, 300);
+    lab.Exit(1, FailureKind::kPreempted, 330);
+    lab.Fetch(Lab::Report("a"));
+    EXPECT_EQ(lab.run(1).attempts.back().parent, AttemptNumber(2));
+    lab.Hello(1, resumed);
+    const auto& attempts = lab.run(1).attempts;
+    EXPECT_EQ(attempts[2].parent, AttemptNumber(1));
+    EXPECT_EQ(attempts[0].count_after, -1);
+    EXPECT_EQ(attempts[0].count_to, resumed);
+    EXPECT_EQ(attempts[1].count_after, attempts[1].count_to);
+    EXPECT_EQ(attempts[2].count_after, resumed);
+  }
+}
+
 // Two machines share a disk: the one on whose instruction set the checkpoint was written goes first
 // where it can, and nobody waits for it for long.
 TEST(Scheduler, ResumesOnTheSameInstructionSetWhereItCan) {

@@ -26,6 +26,8 @@ class Series : public testing::Test {
     changes.runs = {ARun(1)};
     changes.attempts = {AnAttempt(1, 1, -1, 600), AnAttempt(1, 2, 600, kEnd)};
     changes.attempts[0].state = "void";
+    changes.attempts[1].parent = 1;
+    changes.attempts[1].start_step = 600;
     changes.states = {AState(1, "running", 2)};
     ASSERT_THAT(store_->runs().Commit(changes), IsOk());
     Append(1, 1, 700);
@@ -77,6 +79,28 @@ TEST_F(Series, EveryStepOnceAlongTheLine) {
   EXPECT_EQ(ReadScalars(*reader_, RunId(1), "train_loss", {590, 610})->step.size(), 21u);
   EXPECT_TRUE(ReadScalars(*reader_, RunId(1), "no_such_key")->step.empty());
   EXPECT_EQ(*ScalarKeys(*reader_, RunId(1)), std::vector<std::string>{"train_loss"});
+}
+
+// What detectors are rebuilt from: attempt 3 was to go on from attempt 2, whose checkpoints were
+// lost, and took one of attempt 1 from the time before attempt 2.
+TEST_F(Series, ALineThatWasTakenUpEarlierHasEveryStepOnce) {
+  RunChanges changes;
+  changes.attempts = {AnAttempt(1, 3, 250, kEnd)};
+  changes.attempts[0].parent = 2;
+  ASSERT_THAT(store_->runs().Commit(changes), IsOk());
+  for (const auto& [attempt, resumed] : {std::pair{1, -1}, {2, 600}}) {
+    LogUpdate update;
+    update.run = RunId(1);
+    update.attempt = AttemptNumber(attempt);
+    update.acked_seq = 5000;
+    update.hello.emplace().resumed_from_step = resumed;
+    ASSERT_THAT(store_->metrics().Commit({update}, absl::UnixEpoch()), IsOk());
+  }
+  const auto history = store_->metrics().LoadLine(RunId(1), AttemptNumber(3), 250);
+  ASSERT_THAT(history, IsOk());
+  EXPECT_EQ(history->scalars.at("train_loss").size(), 250u);
+  EXPECT_EQ(history->scalars.at("train_loss").back().step, 250);
+  EXPECT_EQ(history->evals.back().step, 200);
 }
 
 TEST_F(Series, BlocksAreBounded) {
