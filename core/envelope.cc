@@ -12,7 +12,7 @@ namespace {
 
 using nlohmann::json;
 
-absl::StatusOr<json> Member(const json& object, std::string_view key) {
+absl::StatusOr<json> Part(const json& object, std::string_view key) {
   const auto it = object.find(key);
   if (it == object.end()) return InvalidArgument("'", key, "' is missing");
   return *it;
@@ -67,13 +67,13 @@ absl::Status ReadIds(const json& document, Envelope& envelope) {
 }
 
 absl::Status ReadParts(const json& document, Envelope& envelope) {
-  ASSIGN_OR_RETURN(const json config, Member(document, "config"));
+  ASSIGN_OR_RETURN(const json config, Part(document, "config"));
   ASSIGN_OR_RETURN(envelope.config, RunConfig::FromJson(config));
-  ASSIGN_OR_RETURN(const json stop, Member(document, "stop"));
+  ASSIGN_OR_RETURN(const json stop, Part(document, "stop"));
   ASSIGN_OR_RETURN(envelope.stop, StopPolicyFromJson(stop));
-  ASSIGN_OR_RETURN(const json dataset, Member(document, "dataset"));
+  ASSIGN_OR_RETURN(const json dataset, Part(document, "dataset"));
   ASSIGN_OR_RETURN(envelope.dataset, DatasetFromJson(dataset));
-  ASSIGN_OR_RETURN(const json resume, Member(document, "resume"));
+  ASSIGN_OR_RETURN(const json resume, Part(document, "resume"));
   ASSIGN_OR_RETURN(envelope.resume, ResumeFromJson(resume));
   return absl::OkStatus();
 }
