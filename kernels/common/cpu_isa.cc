@@ -44,15 +44,26 @@ Choice Choose() {
 
 const char* CpuIsaName(CpuIsa isa) { return kNames[static_cast<int>(isa)]; }
 
+// NORMLAB_HAS_…: the levels that kernels/CMakeLists.txt compiles, which is where they come from.
 bool CpuSupports(CpuIsa isa) {
-  if (isa == CpuIsa::kPortable) return true;
-#if defined(__x86_64__)
-  if (isa == CpuIsa::kAvx2) return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-  return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+  switch (isa) {
+    case CpuIsa::kPortable:
+      return true;
+    case CpuIsa::kAvx2:
+#if defined(NORMLAB_HAS_AVX2)
+      return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
 #else
-  return false;
+      return false;
 #endif
+    case CpuIsa::kAvx512:
+#if defined(NORMLAB_HAS_AVX512)
+      return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+             __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+#else
+      return false;
+#endif
+  }
+  return false;
 }
 
 int ActiveCpuIsa(const char** problem) {

@@ -20,13 +20,19 @@ const Table* ActiveTable(const Table* const (&tables)[kCpuIsaCount]) {
   return tables[isa];
 }
 
-#if defined(__x86_64__)
-#define NORMLAB_ISA_TABLES(table) \
-  { &portable::table, &avx2::table, &avx512::table }
+// A level that this build lacks has no table, and CpuSupports() denies it.
+#if defined(NORMLAB_HAS_AVX2)
+#define NORMLAB_AVX2_TABLE(table) &avx2::table
 #else
-#define NORMLAB_ISA_TABLES(table) \
-  { &portable::table, nullptr, nullptr }
+#define NORMLAB_AVX2_TABLE(table) nullptr
 #endif
+#if defined(NORMLAB_HAS_AVX512)
+#define NORMLAB_AVX512_TABLE(table) &avx512::table
+#else
+#define NORMLAB_AVX512_TABLE(table) nullptr
+#endif
+#define NORMLAB_ISA_TABLES(table) \
+  { &portable::table, NORMLAB_AVX2_TABLE(table), NORMLAB_AVX512_TABLE(table) }
 
 }  // namespace normlab::kernels
 

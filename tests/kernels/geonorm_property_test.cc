@@ -1,5 +1,5 @@
-// What must hold of GeoNorm whatever the numbers: independence of rows and threads, repeatability,
-// refusals, and the radius of a stream over many updates.
+// What must hold of GeoNorm whatever the numbers: independence of rows, repeatability, refusals,
+// and the radius of a stream over many updates.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -8,7 +8,6 @@
 
 #include "tests/kernels/backend.h"
 #include "tests/kernels/geonorm_cases.h"
-#include "tests/kernels/thread_executor.h"
 
 namespace normlab::kernels {
 namespace {
@@ -188,41 +187,6 @@ TEST_P(GeoNormPropertyTest, RefusalsNameBothSides) {
 
 INSTANTIATE_TEST_SUITE_P(Backends, GeoNormPropertyTest, testing::ValuesIn(BackendNames()),
                          [](const auto& info) { return info.param; });
-
-// Beyond 65,535 rows, and split over threads in any way.
-class GeoNormThreadsTest : public testing::TestWithParam<std::int64_t> {
- protected:
-  static void Run(const GeoNormInputs& in, const normlab_executor* executor, Outputs& out) {
-    const normlab_geonorm_options options = PlainOptions();
-    const normlab_geonorm_forward_args forward{in.x.View(),      in.v.View(), out.y.View(),
-                                               out.saved.data(), nullptr,     &out.zero_rows};
-    ASSERT_EQ(normlab_geonorm_forward(&options, &forward, executor), NORMLAB_OK);
-    const normlab_geonorm_backward_args backward{in.g.View(),      in.x.View(),   in.v.View(),
-                                                 out.saved.data(), out.dx.View(), out.dv.View(),
-                                                 out.dangle};
-    ASSERT_EQ(normlab_geonorm_backward(&options, &backward, executor), NORMLAB_OK);
-  }
-};
-
-TEST_P(GeoNormThreadsTest, ResultsDoNotDependOnThreads) {
-  const GeoNormInputs in = MakeInputs(kF32, 65537, GetParam(), 9);
-  Outputs alone(in);
-  Run(in, nullptr, alone);
-  EXPECT_EQ(alone.zero_rows, 65537 / 13);
-  for (const int threads : {2, 5}) {
-    const ThreadExecutor executor(threads);
-    Outputs out(in);
-    Run(in, executor.get(), out);
-    EXPECT_EQ(out.y.bytes(), alone.y.bytes());
-    EXPECT_EQ(out.dx.bytes(), alone.dx.bytes());
-    EXPECT_EQ(out.dv.bytes(), alone.dv.bytes());
-    EXPECT_EQ(out.zero_rows, alone.zero_rows);
-    for (int k = 0; k < 3; ++k) EXPECT_EQ(out.dangle[k], alone.dangle[k]);
-  }
-}
-
-INSTANTIATE_TEST_SUITE_P(Widths, GeoNormThreadsTest, testing::Values(8, 100),
-                         [](const auto& info) { return std::to_string(info.param); });
 
 }  // namespace
 }  // namespace normlab::kernels

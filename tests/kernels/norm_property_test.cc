@@ -1,4 +1,4 @@
-// What must hold of LayerNorm and RMSNorm whatever the numbers: independence of rows and threads,
+// What must hold of LayerNorm and RMSNorm whatever the numbers: independence of rows,
 // repeatability, refusals.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,7 +8,6 @@
 
 #include "tests/kernels/backend.h"
 #include "tests/kernels/geonorm_cases.h"
-#include "tests/kernels/thread_executor.h"
 
 namespace normlab::kernels {
 namespace {
@@ -188,28 +187,6 @@ INSTANTIATE_TEST_SUITE_P(Backends, NormPropertyTest,
                            const bool centred = std::get<1>(info.param) == NORMLAB_LAYERNORM;
                            return std::get<0>(info.param) + (centred ? "_LayerNorm" : "_RmsNorm");
                          });
-
-// Beyond 65,535 rows, and split over threads in any way.
-TEST(NormThreadsTest, ResultsDoNotDependOnThreads) {
-  const GeoNormInputs in = MakeInputs(kF32, 65537, 100, 9);
-  const normlab_norm_options options = Options(NORMLAB_LAYERNORM);
-  const auto run = [&](const normlab_executor* executor) {
-    Outputs out(in);
-    const normlab_norm_forward_args forward = out.Forward(in);
-    EXPECT_EQ(normlab_norm_forward(&options, &forward, executor), NORMLAB_OK);
-    normlab_norm_backward_args backward = out.Backward(in);
-    std::vector<char> workspace(static_cast<std::size_t>(
-        normlab_norm_backward_workspace(in.x.rows(), in.x.cols(), NORMLAB_F32)));
-    backward.workspace = workspace.data();
-    EXPECT_EQ(normlab_norm_backward(&options, &backward, executor), NORMLAB_OK);
-    return out;
-  };
-  const Outputs alone = run(nullptr);
-  for (const int threads : {2, 5}) {
-    const ThreadExecutor executor(threads);
-    ExpectSameBits(run(executor.get()), alone);
-  }
-}
 
 }  // namespace
 }  // namespace normlab::kernels

@@ -1,0 +1,161 @@
+// Beyond 65,535 rows, split over threads in any way: the bits are those of one thread. All that the
+// thread sanitizer's build runs of the kernels, since nothing else in them has a thread.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "tests/kernels/geonorm_cases.h"
+#include "tests/kernels/residual_cases.h"
+#include "tests/kernels/thread_executor.h"
+
+namespace normlab::kernels {
+namespace {
+
+constexpr TypePair kF32{NORMLAB_F32, NORMLAB_F32};
+constexpr std::int64_t kRows = 65537;
+
+struct GeoNormOutputs {
+  explicit GeoNormOutputs(const GeoNormInputs& in)
+      : y(in.x.dtype(), in.x.rows(), in.x.cols()),
+        dx(in.x.dtype(), in.x.rows(), in.x.cols()),
+        dv(in.v.dtype(), in.x.rows(), in.x.cols()),
+        saved(static_cast<std::size_t>(NORMLAB_GEONORM_SAVED * in.x.rows())) {}
+  HostMatrix y, dx, dv;
+  std::vector<double> saved;
+  std::int64_t zero_rows = 0;
+  double dangle[3] = {};
+};
+
+class GeoNormThreadsTest : public testing::TestWithParam<std::int64_t> {
+ protected:
+  static void Run(const GeoNormInputs& in, const normlab_executor* executor, GeoNormOutputs& out) {
+    const normlab_geonorm_options options = PlainOptions();
+    const normlab_geonorm_forward_args forward{in.x.View(),      in.v.View(), out.y.View(),
+                                               out.saved.data(), nullptr,     &out.zero_rows};
+    ASSERT_EQ(normlab_geonorm_forward(&options, &forward, executor), NORMLAB_OK);
+    const normlab_geonorm_backward_args backward{in.g.View(),      in.x.View(),   in.v.View(),
+                                                 out.saved.data(), out.dx.View(), out.dv.View(),
+                                                 out.dangle};
+    ASSERT_EQ(normlab_geonorm_backward(&options, &backward, executor), NORMLAB_OK);
+  }
+};
+
+TEST_P(GeoNormThreadsTest, ResultsDoNotDependOnThreads) {
+  const GeoNormInputs in = MakeInputs(kF32, kRows, GetParam(), 9);
+  GeoNormOutputs alone(in);
+  Run(in, nullptr, alone);
+  EXPECT_EQ(alone.zero_rows, kRows / static_cast<std::int64_t>(Regime::kCount));
+  for (const int threads : {2, 5}) {
+    const ThreadExecutor executor(threads);
+    GeoNormOutputs out(in);
+    Run(in, executor.get(), out);
+    EXPECT_EQ(out.y.bytes(), alone.y.bytes());
+    EXPECT_EQ(out.dx.bytes(), alone.dx.bytes());
+    EXPECT_EQ(out.dv.bytes(), alone.dv.bytes());
+    EXPECT_EQ(out.zero_rows, alone.zero_rows);
+    for (int k = 0; k < 3; ++k) EXPECT_EQ(out.dangle[k], alone.dangle[k]);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Widths, GeoNormThreadsTest, testing::Values(8, 100),
+                         [](const auto& info) { return std::to_string(info.param); });
+
+// x, and v as the upstream gradient, of GeoNormInputs.
+struct NormOutputs {
+  NormOutputs(const GeoNormInputs& in, const normlab_executor* executor)
+      : y(NORMLAB_F32, in.x.rows(), in.x.cols()),
+        dx(NORMLAB_F32, in.x.rows(), in.x.cols()),
+        dgain(NORMLAB_F32, 1, in.x.cols()),
+        dbias(NORMLAB_F32, 1, in.x.cols()) {
+    const normlab_norm_options options{NORMLAB_LAYERNORM, 1e-5, 0};
+    HostMatrix gain(NORMLAB_F32, 1, in.x.cols()), bias(NORMLAB_F32, 1, in.x.cols());
+    for (std::int64_t c = 0; c < in.x.cols(); ++c) {
+      gain.Set(0, c, 1 + 0.3 * std::sin(double(c)));
+      bias.Set(0, c, 0.2 * std::cos(double(c)));
+    }
+    std::vector<double> saved(static_cast<std::size_t>(NORMLAB_NORM_SAVED * in.x.rows()));
+    const normlab_norm_forward_args forward{in.x.View(), gain.View().data, bias.View().data,
+                                            y.View(), saved.data()};
+    EXPECT_EQ(normlab_norm_forward(&options, &forward, executor), NORMLAB_OK);
+    std::vector<char> workspace(static_cast<std::size_t>(
+        normlab_norm_backward_workspace(in.x.rows(), in.x.cols(), NORMLAB_F32)));
+    const normlab_norm_backward_args backward{in.v.View(),       in.x.View(),     gain.View().data,
+                                              saved.data(),      dx.View(),       dgain.View().data,
+                                              dbias.View().data, workspace.data()};
+    EXPECT_EQ(normlab_norm_backward(&options, &backward, executor), NORMLAB_OK);
+  }
+  HostMatrix y, dx, dgain, dbias;
+};
+
+TEST(NormThreadsTest, ResultsDoNotDependOnThreads) {
+  const GeoNormInputs in = MakeInputs(kF32, kRows, 100, 9);
+  const NormOutputs alone(in, nullptr);
+  for (const int threads : {2, 5}) {
+    const ThreadExecutor executor(threads);
+    const NormOutputs out(in, executor.get());
+    EXPECT_EQ(out.y.bytes(), alone.y.bytes());
+    EXPECT_EQ(out.dx.bytes(), alone.dx.bytes());
+    EXPECT_EQ(out.dgain.bytes(), alone.dgain.bytes());
+    EXPECT_EQ(out.dbias.bytes(), alone.dbias.bytes());
+  }
+}
+
+// A form with every output that there is.
+struct ResidualOutputs {
+  ResidualOutputs(const ResidualInputs& in, const normlab_executor* executor)
+      : stream(NORMLAB_F32, in.x.rows(), in.x.cols()),
+        next(NORMLAB_F32, in.x.rows(), in.x.cols()),
+        dx(NORMLAB_F32, in.x.rows(), in.x.cols()),
+        dg(NORMLAB_F32, in.x.rows(), in.x.cols()),
+        columns(NORMLAB_F32, 1, in.x.cols()),
+        probes(NORMLAB_F32, in.x.rows(), NORMLAB_ROW_PROBES),
+        form({1.1, 0.7, true, NormChoice::kRmsNorm, NormChoice::kLayerNorm, NormChoice::kLayerNorm},
+             kF32, in.x.rows(), in.x.cols()) {
+    const normlab_residual_forward_args forward{in.x.View(), in.g.View(), stream.View(),
+                                                next.View(), probes.View().data};
+    EXPECT_EQ(normlab_residual_forward(&form.kernel(), &forward, executor), NORMLAB_OK);
+    std::vector<char> workspace(static_cast<std::size_t>(
+        normlab_residual_backward_workspace(in.x.rows(), in.x.cols(), NORMLAB_F32)));
+    normlab_residual_backward_args backward{};
+    backward.dstream = in.dstream.View();
+    backward.dnext = in.dnext.View();
+    backward.x = in.x.View();
+    backward.g = in.g.View();
+    backward.stream = stream.View();
+    backward.dx = dx.View();
+    backward.dg = dg.View();
+    backward.db = &db;
+    backward.db_columns = columns.View().data;
+    backward.workspace = workspace.data();
+    EXPECT_EQ(normlab_residual_backward(&form.kernel(), &backward, executor), NORMLAB_OK);
+  }
+  HostMatrix stream, next, dx, dg, columns, probes;
+  double db = 0;
+  TestForm form;
+};
+
+TEST(ResidualThreadsTest, ResultsDoNotDependOnThreads) {
+  const ResidualInputs in = MakeResidualInputs(kF32, kRows, 20, 71);
+  const ResidualOutputs alone(in, nullptr);
+  for (const int threads : {2, 5}) {
+    const ThreadExecutor executor(threads);
+    const ResidualOutputs out(in, executor.get());
+    EXPECT_EQ(out.stream.bytes(), alone.stream.bytes());
+    EXPECT_EQ(out.next.bytes(), alone.next.bytes());
+    EXPECT_EQ(out.probes.bytes(), alone.probes.bytes());
+    EXPECT_EQ(out.dx.bytes(), alone.dx.bytes());
+    EXPECT_EQ(out.dg.bytes(), alone.dg.bytes());
+    EXPECT_EQ(out.columns.bytes(), alone.columns.bytes());
+    EXPECT_EQ(out.db, alone.db);
+    for (std::size_t stage = 0; stage < 3; ++stage) {
+      for (std::int64_t c = 0; c < in.x.cols(); ++c) {
+        EXPECT_EQ(out.form.Gain(stage, c), alone.form.Gain(stage, c)) << stage << " " << c;
+        EXPECT_EQ(out.form.Bias(stage, c), alone.form.Bias(stage, c)) << stage << " " << c;
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace normlab::kernels
