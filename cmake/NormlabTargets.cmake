@@ -14,8 +14,13 @@ endif()
 
 include(NormlabSharedHeaders)
 
+# The presets compile several files as one, because most of a build goes into other projects' headers;
+# `debug` does not, so that a file which leans on its neighbour's includes is found. A type of a .cc
+# file looks like one of a header there.
+set(normlab_unity_warnings "$<$<BOOL:$<TARGET_PROPERTY:UNITY_BUILD>>:-Wno-subobject-linkage>")
+
 function(_normlab_configure target)
-  target_compile_options(${target} PRIVATE ${normlab_warnings})
+  target_compile_options(${target} PRIVATE ${normlab_warnings} ${normlab_unity_warnings})
   target_include_directories(${target} PUBLIC "${PROJECT_SOURCE_DIR}" "${PROJECT_BINARY_DIR}/generated")
 endfunction()
 
@@ -58,10 +63,11 @@ function(normlab_test)
   normlab_share_headers(${arg_NAME} normlab_test_headers)
   _normlab_test_properties(properties "${arg_TIMEOUT}" "${arg_LABEL}" "${arg_SERIAL}")
   # Listed when ctest runs, not when it builds: a program that links LibTorch takes a second to start,
-  # and under a sanitizer longer.
-  gtest_discover_tests(${arg_NAME} TEST_PREFIX "${arg_NAME}." DISCOVERY_MODE PRE_TEST
-                       DISCOVERY_TIMEOUT 120 WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}"
-                       PROPERTIES ${properties})
+  # and under a sanitizer longer. Values of parameters stay out of the names: GoogleTest prints a
+  # structure as its bytes and a text with its address, so a name would differ from run to run.
+  gtest_discover_tests(${arg_NAME} TEST_PREFIX "${arg_NAME}." NO_PRETTY_VALUES
+                       DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 120
+                       WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}" PROPERTIES ${properties})
 endfunction()
 
 # normlab_python_test(NAME name SCRIPT file [ARGS argument...] [LABEL slow|gpu] [TIMEOUT seconds]

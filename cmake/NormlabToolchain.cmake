@@ -19,11 +19,9 @@ set(CMAKE_EXE_LINKER_FLAGS_SANITIZE "" CACHE STRING "" FORCE)
 
 if(NORMLAB_SANITIZE)
   add_compile_options(-fsanitize=${NORMLAB_SANITIZE} -fno-sanitize-recover=all)
-  # The presets compile a target's files as one: headers of other projects are most of the work, and
-  # a report does not get clearer from parsing them again for every eight files.
+  # A target's files are compiled as one, not eight by eight as in other presets: headers of other
+  # projects are most of the work, and a report does not get clearer from parsing them again.
   set(CMAKE_UNITY_BUILD_BATCH_SIZE 50)
-  # There, a type of a .cc file looks like one of a header.
-  add_compile_options(-Wno-subobject-linkage)
   if(NORMLAB_SANITIZE STREQUAL "thread")
     add_compile_options(-Wno-tsan)  # of a fence inside Boost.Asio, which that sanitizer does not see
   endif()
