@@ -26,7 +26,7 @@ class PointWriter {
  public:
   PointWriter(std::ostream& out, bool csv, bool profiles)
       : out_(out), csv_(csv), columns_({"run", "cell", "arm", "seed", "key", "step"}) {
-    if (profiles) columns_.push_back("depth");
+    if (profiles) columns_.emplace_back("depth");
     columns_.insert(columns_.end(), {"value", "attempt"});
     if (csv_) out_ << Join(columns_, ",") << "\n";
   }

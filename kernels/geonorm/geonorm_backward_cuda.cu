@@ -171,7 +171,7 @@ struct BackwardLaunch {
 using namespace normlab::kernels;
 
 extern "C" int64_t NORMLAB_DEVICE(geonorm_workspace)(int64_t rows) {
-  return 3 * 8 * 4 * BlocksFor(rows, 1);  // blocks of up to four rows
+  return BlocksFor(rows, 1) * 3 * 8 * 4;  // blocks of up to four rows
 }
 
 extern "C" int NORMLAB_DEVICE(geonorm_backward)(const normlab_geonorm_options* options,

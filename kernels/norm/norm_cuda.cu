@@ -171,7 +171,7 @@ using namespace normlab::kernels;
 extern "C" int64_t NORMLAB_DEVICE(norm_workspace)(int64_t rows, int64_t cols,
                                                   normlab_dtype stream_type) {
   const bool shared = HasOwnKernel(cols, stream_type) && cols <= 768;  // blocks of four rows
-  return 2 * (shared ? 4 : 1) * BlocksFor(rows, 1) * cols * RealBytes(stream_type);
+  return BlocksFor(rows, 1) * 2 * (shared ? 4 : 1) * cols * RealBytes(stream_type);
 }
 
 extern "C" int NORMLAB_DEVICE(norm_forward)(const normlab_norm_options* options,

@@ -138,10 +138,10 @@ NORMLAB_INLINE void KeepStatistics(const NormStatistics& statistics, void* saved
 }
 
 struct Always {
-  constexpr operator bool() const { return true; }
+  constexpr explicit operator bool() const { return true; }
 };
 struct Never {
-  constexpr operator bool() const { return false; }
+  constexpr explicit operator bool() const { return false; }
 };
 
 // One row of a backward pass. g is the upstream row, x what was normalised; `out` takes dL/dx plus

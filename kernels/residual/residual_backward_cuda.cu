@@ -236,7 +236,7 @@ __global__ void __launch_bounds__(kAnyWidthBlock, 1)
   const std::int64_t cols = args.dx.cols;
   const double factor = FactorOf<Real>(form, plan.learned);
   const AnySums<Real> sums{
-      plan, static_cast<Real*>(args.workspace) + blockIdx.x * kResidualSums * cols, cols};
+      plan, static_cast<Real*>(args.workspace) + cols * kResidualSums * blockIdx.x, cols};
   sums.Clear();
   double db = 0;
   for (std::int64_t at = blockIdx.x; at < args.dx.rows; at += gridDim.x) {

@@ -67,8 +67,8 @@ absl::Status MeasureSteps(const std::string& preset, const Plan& plan, const Tem
     ASSIGN_OR_RETURN(std::unique_ptr<TrainerArm> arm,
                      TrainerArm::Create(config, data, dir.path(), plan.threads));
     RETURN_IF_ERROR(AddContext(arm->CheckSameModel(), absl::StrCat(preset, "/", placement)));
-    functions.push_back([raw = arm.get()] { raw->StepOurs(); });
-    functions.push_back([raw = arm.get()] { raw->StepEager(); });
+    functions.emplace_back([raw = arm.get()] { raw->StepOurs(); });
+    functions.emplace_back([raw = arm.get()] { raw->StepEager(); });
     arms.push_back(std::move(arm));
   }
   AddRows(preset, plan.placements, TimeInTurn(SystemClock(), functions, plan.timing), report);

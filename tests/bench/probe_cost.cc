@@ -29,7 +29,7 @@ class StepTimer {
     ++step_;
     double& fastest = step_ % 2 == 0 ? probed_ : plain_;
     fastest = std::min(fastest, seconds);
-    if (step_ % (2 * plan_.calls_in_a_row) == 0) EndRound();
+    if (step_ % (int64_t{2} * plan_.calls_in_a_row) == 0) EndRound();
     return round_ == plan_.rounds;
   }
 

@@ -13,7 +13,7 @@
 namespace normlab {
 namespace {
 
-GetEnv Env(std::map<std::string, std::string> variables) {
+GetEnv Env(const std::map<std::string, std::string>& variables) {
   return [variables](const char* name) -> std::optional<std::string> {
     const auto it = variables.find(name);
     if (it == variables.end()) return std::nullopt;

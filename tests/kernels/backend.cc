@@ -9,7 +9,7 @@ std::vector<std::string> BackendNames() {
   std::vector<std::string> names;
   for (int i = 0; i < kCpuIsaCount; ++i) {
     const auto isa = static_cast<CpuIsa>(i);
-    if (CpuSupports(isa)) names.push_back(CpuIsaName(isa));
+    if (CpuSupports(isa)) names.emplace_back(CpuIsaName(isa));
   }
   names.emplace_back("simt");
   return names;

@@ -19,7 +19,7 @@ constexpr TypePair kF32{NORMLAB_F32, NORMLAB_F32};
 constexpr TypePair kBf16{NORMLAB_BF16, NORMLAB_BF16};
 
 struct Outputs {
-  Outputs(const GeoNormInputs& in, std::int64_t gap = 0)
+  explicit Outputs(const GeoNormInputs& in, std::int64_t gap = 0)
       : y(in.x.dtype(), in.x.rows(), in.x.cols(), gap),
         dx(in.x.dtype(), in.x.rows(), in.x.cols(), gap),
         dv(in.v.dtype(), in.x.rows(), in.x.cols(), gap),

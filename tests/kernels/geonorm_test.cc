@@ -14,7 +14,7 @@ constexpr auto kRegimes = static_cast<std::int64_t>(Regime::kCount);
 
 // Both directions over the same inputs.
 struct Results {
-  Results(const GeoNormInputs& in, std::int64_t gap = 0)
+  explicit Results(const GeoNormInputs& in, std::int64_t gap = 0)
       : y(in.x.dtype(), in.x.rows(), in.x.cols(), gap),
         dx(in.x.dtype(), in.x.rows(), in.x.cols(), gap),
         dv(in.v.dtype(), in.x.rows(), in.x.cols(), gap),

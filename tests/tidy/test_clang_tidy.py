@@ -107,7 +107,8 @@ def look(group, name):
     result = subprocess.run(
         ["clang-tidy", "--quiet", "-p", str(folder), f"--config-file={sources.ROOT}/.clang-tidy",
          f"--header-filter=^{re.escape(str(sources.ROOT))}/({ours})/",
-         "--checks=-bugprone-suspicious-include",  # of a .cc file: it is what this file is for
+         # To include a .cc file is what this file is for; it is no header for that reason.
+         "--checks=-bugprone-suspicious-include,-google-global-names-in-headers",
          str(together)],
         cwd=sources.ROOT, capture_output=True, text=True, check=False)
     return "" if result.returncode == 0 else result.stdout.strip() or result.stderr.strip()
@@ -120,9 +121,11 @@ def findings(group):
     if clean.exists():
         return ""
     said = look(group, name)
-    # Two files may use one name for two things, which is an error only when they are together.
+    # Two files may use one name for two things, which is an error only when they are together: in
+    # halves, and halves of these, until they are apart.
     if "clang-diagnostic-error" in said and len(group) > 1:
-        return "\n".join(filter(None, (findings([path]) for path in group)))
+        half = len(group) // 2
+        return "\n".join(filter(None, (findings(group[:half]), findings(group[half:]))))
     if not said:
         clean.parent.mkdir(parents=True, exist_ok=True)
         clean.touch()
@@ -153,6 +156,14 @@ def test_every_file_is_looked_at():
     assert not missed, f"the build in {BUILD} compiles none of {missed}; with LibTorch it should"
     assert {path.parts[0] for path in flags()} == set(FOLDERS)
     assert sorted(path for group in groups() for path in group) == sorted(flags())
+
+
+# What google-global-names-in-headers would say if it were told what is a header.
+def test_no_header_brings_names_in():
+    brought = re.compile(r"^using (namespace |[\w:]+;)", re.MULTILINE)
+    found = [f"{path}: {match[0]}" for path in sources.files(".h", ".cuh")
+             for match in brought.finditer(sources.code(path))]
+    assert not found, "\nit would be there for everybody who includes it: " + "\n".join(found)
 
 
 # Minutes of both cores when nothing is remembered.

@@ -117,7 +117,7 @@ void NormsAgainstTorch(const Setting& setting, Report& report) {
   const auto torch_layer = [=] { return at::layer_norm(x, {width}, gain, bias, 1e-5); };
   const auto rms = [=] { return RmsNorm(x, gain, 1e-5); };
   const auto torch_rms = [=] { return at::rms_norm(x, {width}, gain, 1e-5); };
-  const auto without_gradient = [](std::function<at::Tensor()> make) {
+  const auto without_gradient = [](const std::function<at::Tensor()>& make) {
     return [make] {
       c10::NoGradGuard no_grad;
       make();

@@ -14,7 +14,7 @@ at::Tensor ComposedGeoNorm(const at::Tensor& x, const at::Tensor& v, double alph
   return theta.cos() * x + radius * theta.sin() * (u / size);
 }
 
-at::Tensor RandomLeaf(std::vector<int64_t> sizes, at::ScalarType type) {
+at::Tensor RandomLeaf(const std::vector<int64_t>& sizes, at::ScalarType type) {
   return at::randn(sizes).to(type).set_requires_grad(true);
 }
 

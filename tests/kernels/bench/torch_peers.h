@@ -13,7 +13,7 @@ namespace normlab::kernels {
 at::Tensor ComposedGeoNorm(const at::Tensor& x, const at::Tensor& v, double alpha);
 
 // A leaf that wants a gradient, of normal random numbers.
-at::Tensor RandomLeaf(std::vector<int64_t> sizes, at::ScalarType type);
+at::Tensor RandomLeaf(const std::vector<int64_t>& sizes, at::ScalarType type);
 
 // Runs `make` and the backward pass from its result with the upstream gradient g to the leaves.
 std::function<void()> BothWays(std::function<at::Tensor()> make, std::vector<at::Tensor> leaves,
