@@ -65,6 +65,22 @@ TEST(Evaluation, PerplexitiesAreThoseOfTheirDefinitions) {
   EXPECT_GT(record->mean_seq_ppl, 1.01 * record->ppl_of_mean);  // they are two numbers
 }
 
+// Also of a model in fp32: its token losses, then nothing is rounded to fp32 any more.
+TEST(Evaluation, LossesOfTokensAddUpInDoublePrecision) {
+  at::Generator generator = at::detail::createCPUGenerator(4);
+  const at::Tensor logits = at::randn({2, 500, 29}, generator, at::kFloat) * 3.0;
+  const at::Tensor targets = at::randint(0, 29, {2, 500}, generator, at::kLong);
+  const at::Tensor by_sequence = CrossEntropyBySequence(logits, targets);
+  const at::Tensor by_token =
+      at::cross_entropy_loss(logits.view({-1, 29}), targets.view({-1}), {}, at::Reduction::None);
+  ASSERT_EQ(by_token.scalar_type(), at::kFloat);
+  for (int64_t b = 0; b < 2; ++b) {
+    double mean = 0;
+    for (int64_t t = 0; t < 500; ++t) mean += by_token[500 * b + t].item<double>() / 500;
+    EXPECT_NEAR(by_sequence[b].item<double>(), mean, 1e-13 * mean);
+  }
+}
+
 TEST(Evaluation, TheWholeFileIsReadAndNoMore) {
   const Evaluated run("pre");
   const int64_t blocks = run.source->blocks();

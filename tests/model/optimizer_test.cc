@@ -66,6 +66,17 @@ TEST(Clipping, ScalesToTheLimitAndNotBelow) {
   EXPECT_NEAR(GradNorm(parameters), 1.0, 1e-6);
 }
 
+// Squares of a thousandth beside 1: a sum in fp32 would lose digits of them.
+TEST(Clipping, TheNormOfSinglePrecisionIsSummedInDouble) {
+  Parameters parameters(TinySpec("pre", "fp32"));
+  const at::Tensor grads = parameters.grads();
+  grads.fill_(1e-3f);
+  grads[0].fill_(1.0f);
+  const double rest = static_cast<double>(1e-3f) * static_cast<double>(1e-3f);
+  const double norm = std::sqrt(1.0 + static_cast<double>(grads.numel() - 1) * rest);
+  EXPECT_NEAR(GradNorm(parameters), norm, 1e-13 * norm);
+}
+
 TEST(Clipping, LetsNanThrough) {
   Parameters parameters(TinySpec("pre"));
   parameters.grads()[0].fill_(std::nan(""));

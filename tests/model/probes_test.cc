@@ -181,6 +181,34 @@ TEST(SphereProfiles, RawAngleIsTheStepThatTheStreamTakes) {
   EXPECT_TRUE(SphereProfiles(Forwarded("pre").model, run.tape, 1).empty());
 }
 
+TEST(SphereProfiles, TangentialEqualsItsDefinition) {
+  const Forwarded run("geo", AwkwardShape(), 4);
+  const auto profiles = SphereProfiles(run.model, run.tape, 1);
+  for (size_t s = 0; s < run.tape.sublayers.size(); ++s) {
+    const Cube x(run.tape.hidden[s]), v(run.tape.sublayers[s].out);
+    const double tokens = static_cast<double>(x.b * x.n);
+    double share = 0, along = 0;
+    for (int64_t i = 0; i < x.b; ++i) {
+      for (int64_t j = 0; j < x.n; ++j) {
+        double xx = 0, xv = 0, vv = 0, uu = 0;
+        for (int64_t k = 0; k < x.d; ++k) {
+          xx += x.At(i, j, k) * x.At(i, j, k);
+          xv += x.At(i, j, k) * v.At(i, j, k);
+          vv += v.At(i, j, k) * v.At(i, j, k);
+        }
+        for (int64_t k = 0; k < x.d; ++k) {
+          uu += std::pow(v.At(i, j, k) - xv / xx * x.At(i, j, k), 2);
+        }
+        share += std::sqrt(uu / vv) / tokens;
+        along += xv / xx / tokens;
+      }
+    }
+    EXPECT_LT(share, 1 - 1e-6);
+    EXPECT_NEAR(Find(profiles, "tangential")[s], share, 1e-12);
+    EXPECT_NEAR(Find(profiles, "tangential_c")[s], along, 1e-12);
+  }
+}
+
 TEST(SphereProfiles, CountsTokensThatWrap) {
   Forwarded run("geo");
   run.tape.sublayers[1].out = run.tape.sublayers[1].out * 1e6;

@@ -4,7 +4,12 @@
 #include <ATen/Parallel.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "core/clock.h"
+#include "core/dataset.h"
+#include "model/checkpoint.h"
+#include "model/environment.h"
 #include "model/placement_table.h"
 #include "model/train_loop.h"
 #include "tests/builders/status_matchers.h"
@@ -137,6 +142,61 @@ TEST(ResumeOptions, FallsBackToTheCheckpointBefore) {
   const Finished resumed = RunOnce(setup, 0);
   EXPECT_EQ(resumed.sink.All<HelloRecord>().front().resumed_from_step, 30);
   EXPECT_TRUE(at::equal(straight.weights, resumed.weights));
+}
+
+// The first value that is not finite is an event of its step, and not once more after a resume.
+TEST(ResumeOptions, TheFirstNonfiniteValueStaysTheFirst) {
+  const TempDir dir;
+  TrainSetup setup;
+  setup.config = TinyConfig("pre");
+  CHECK_OK(setup.config.Parse("train.lr", "1000"));
+  setup.stop.nonfinite = false;
+  setup.data_dir = TinyDataset(dir);
+  setup.checkpoint_dir = dir.File("c");
+  const Finished stopped = RunOnce(setup, 30);
+  const auto events = stopped.sink.All<EventRecord>();
+  ASSERT_EQ(events.size(), 1u);
+  EXPECT_EQ(events[0].kind, "nonfinite");
+  for (const ScalarsRecord& scalars : stopped.sink.All<ScalarsRecord>()) {
+    const bool finite =
+        std::isfinite(scalars.values[0].second) && std::isfinite(scalars.values[1].second);
+    EXPECT_EQ(finite, scalars.step < events[0].step) << scalars.step;
+  }
+  setup.resume_from = ListCheckpoints(setup.checkpoint_dir);
+  const Finished resumed = RunOnce(setup, 0);
+  EXPECT_EQ(resumed.sink.All<ScalarsRecord>().size(), 10u);
+  EXPECT_TRUE(resumed.sink.All<EventRecord>().empty());
+}
+
+// A checkpoint of 70 steps with these losses, then the rest under a rule about spikes.
+TrainerExit GoOnAfter(const std::vector<double>& losses) {
+  const TempDir dir;
+  TrainSetup setup;
+  setup.config = TinyConfig("pre");
+  CHECK_OK(setup.config.Parse("train.steps", "80"));
+  setup.data_dir = TinyDataset(dir);
+  setup.checkpoint_dir = dir.File("c");
+  setup.stop = {.nonfinite = false, .spikes_per_1k = 0.5, .after_step = 0};
+  RecordingSink sink;
+  FakeClock clock;
+  const auto loop = TrainLoop::Create(setup, sink, clock);
+  CHECK(loop.ok()) << loop.status().ToString();
+  const std::string sha256 = ReadDatasetMeta(setup.data_dir)->sha256;
+  const CheckpointOrigin origin = {setup.config.Identity(sha256), "{}", InstructionSet(), 1};
+  const TrainingState state = {70, losses, std::vector<double>(70, 1.0)};
+  CHECK_OK(WriteCheckpoint(setup.checkpoint_dir, origin, state, (*loop)->parameters(),
+                           (*loop)->optimizer())
+               .status());
+  setup.resume_from = ListCheckpoints(setup.checkpoint_dir);
+  return RunOnce(setup, 0).exit;
+}
+
+TEST(ResumeOptions, StopRulesLookBackBehindTheResume) {
+  std::vector<double> losses;
+  for (int step = 1; step <= 70; ++step) losses.push_back(5.6 + 0.05 * std::sin(step));
+  EXPECT_EQ(GoOnAfter(losses), TrainerExit::kDone);
+  losses[62] = 30;
+  EXPECT_EQ(GoOnAfter(losses), TrainerExit::kStoppedByPolicy);
 }
 
 // At a width where the libraries do share out the work.

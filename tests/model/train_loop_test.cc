@@ -72,6 +72,22 @@ TEST_F(TrainTest, ProbesHaveTheirOwnCadence) {
   EXPECT_EQ(StepsOf(sink, "sensitivity"), std::vector<int64_t>());
 }
 
+// The last token of the part is a target only: 24 hold one sequence of 12 and its targets, 25 two.
+TEST_F(TrainTest, TheValidationSetIsItsFirstTokens) {
+  CHECK_OK(setup.config.Parse("eval.batches", "0"));
+  CHECK_OK(setup.config.Parse("train.steps", "1"));
+  CHECK_OK(setup.config.Parse("train.warmup", "1"));
+  std::vector<double> losses;
+  for (const char* tokens : {"13", "24", "25"}) {
+    CHECK_OK(setup.config.Parse("data.val_tokens", tokens));
+    setup.checkpoint_dir = dir.File(tokens);
+    Train();
+    losses.push_back(sink.All<EvalRecord>().front().val_loss);
+  }
+  EXPECT_EQ(losses[0], losses[1]);
+  EXPECT_NE(losses[1], losses[2]);
+}
+
 TEST_F(TrainTest, SensitivityComesWithEvaluationsWhereItIsAskedFor) {
   CHECK_OK(setup.config.Parse("probe.sensitivity", "true"));
   CHECK_OK(setup.config.Parse("probe.every", "15"));
