@@ -3,7 +3,10 @@
 #include <string>
 
 #include "absl/strings/str_format.h"
+#include "core/run_config.h"
+#include "model/evaluation.h"
 #include "model/parameters.h"
+#include "model/probes/sensitivity.h"
 
 namespace normlab::model {
 namespace {
@@ -34,10 +37,39 @@ int64_t TokenBytes(const ModelSpec& spec, const SublayerSpec& sublayer) {
   return bytes;
 }
 
+// Hidden states, branches, queries and keys of the sequences that are looked at, and the attention
+// weights of one layer and sequence, every position against every other, in some copies (measured):
+// logits, shares, their logarithms and what comes of both; for σ_max the graph of a derivative, and
+// the vectors of its iteration, twice and each with a copy.
+int64_t ProbeBytes(const ModelSpec& spec, Probed probed) {
+  constexpr int64_t kProfileCopies = 5, kSensitivityCopies = 6;
+  const int64_t branch = BranchBytes(spec) * spec.width;
+  int64_t by_token = StreamBytes(spec) * spec.width;
+  for (const SublayerSpec& sublayer : spec.sublayers) {
+    by_token += StreamBytes(spec) * spec.width + 2 * branch;
+    if (sublayer.branch == Branch::kAttention) by_token += 3 * branch;
+  }
+  const int64_t tape = ProbeSequences(spec.seq_len) * spec.seq_len * by_token;
+  const int64_t weights = spec.heads * spec.seq_len * spec.seq_len * StreamBytes(spec);
+  switch (probed) {
+    case Probed::kNothing:
+      return tape;
+    case Probed::kProfiles:
+      return tape + kProfileCopies * weights;
+    case Probed::kSensitivity:
+      return tape + kSensitivityCopies * weights +
+             4 * kSensitivityIterations * spec.seq_len * spec.width * StreamBytes(spec);
+  }
+  return tape;
+}
+
 double Gib(int64_t bytes) { return static_cast<double>(bytes) / (1024.0 * 1024.0 * 1024.0); }
 
-// All but the weights grows with the micro-batch.
+// Of a step, all but the weights grows with the micro-batch.
 std::string Cure(const MemoryEstimate& estimate, int64_t micro_batch, int64_t limit) {
+  if (estimate.weights + estimate.probes > limit && estimate.weights <= limit) {
+    return "; probe.every 0 and probe.sensitivity false leave most of the probes' part out";
+  }
   const int64_t by_sequence = (estimate.activations + estimate.logits) / micro_batch;
   const int64_t fits = (limit - estimate.weights) / by_sequence;
   if (fits < 1) return "; no train.micro_batch makes it fit";
@@ -46,7 +78,12 @@ std::string Cure(const MemoryEstimate& estimate, int64_t micro_batch, int64_t li
 
 }  // namespace
 
-MemoryEstimate EstimateMemory(const ModelSpec& spec, int64_t micro_batch) {
+Probed ProbedBy(const RunConfig& config) {
+  if (config.Bool("probe.sensitivity")) return Probed::kSensitivity;
+  return config.Int("probe.every") > 0 ? Probed::kProfiles : Probed::kNothing;
+}
+
+MemoryEstimate EstimateMemory(const ModelSpec& spec, int64_t micro_batch, Probed probed) {
   constexpr int64_t kBuffers = 4;  // values, gradients, first and second moments
   int64_t parameters = 0;
   for (const ParameterShape& shape : ParameterShapes(spec)) parameters += shape.Count();
@@ -61,17 +98,20 @@ MemoryEstimate EstimateMemory(const ModelSpec& spec, int64_t micro_batch) {
   }
   // Logits, log-softmax, and the gradients of both.
   estimate.logits = 4 * tokens * spec.vocab * stream;
+  estimate.probes = ProbeBytes(spec, probed);
   return estimate;
 }
 
-absl::Status CheckMemory(const ModelSpec& spec, int64_t micro_batch, int64_t limit) {
-  const MemoryEstimate estimate = EstimateMemory(spec, micro_batch);
+absl::Status CheckMemory(const ModelSpec& spec, int64_t micro_batch, Probed probed, int64_t limit) {
+  const MemoryEstimate estimate = EstimateMemory(spec, micro_batch, probed);
   if (estimate.Total() <= limit) return absl::OkStatus();
   return absl::ResourceExhaustedError(absl::StrFormat(
-      "memory: this run needs about %.2f GiB (weights and optimiser %.2f, activations %.2f, "
-      "logits %.2f, with %d sequences of %d tokens at once), and there are %.2f GiB here%s",
+      "memory: this run needs about %.2f GiB (weights and optimiser %.2f; activations %.2f and "
+      "logits %.2f, with %d sequences of %d tokens at once; or probes %.2f, if that is more), and "
+      "there are %.2f GiB here%s",
       Gib(estimate.Total()), Gib(estimate.weights), Gib(estimate.activations), Gib(estimate.logits),
-      micro_batch, spec.seq_len, Gib(limit), Cure(estimate, micro_batch, limit)));
+      micro_batch, spec.seq_len, Gib(estimate.probes), Gib(limit),
+      Cure(estimate, micro_batch, limit)));
 }
 
 }  // namespace normlab::model

@@ -3,28 +3,38 @@
 #ifndef NORMLAB_MODEL_MEMORY_ESTIMATE_H_
 #define NORMLAB_MODEL_MEMORY_ESTIMATE_H_
 
+#include <algorithm>
 #include <cstdint>
 
 #include "absl/status/status.h"
 #include "model/model_spec.h"
 
+namespace normlab {
+class RunConfig;
+}
+
 namespace normlab::model {
 
-// Bytes at the moment of a training step when most is alive: the loss has been computed and its
-// gradient has begun to flow, so that every activation is still kept.
+// What is looked at beside the evaluations, by what it keeps in memory.
+enum class Probed { kNothing, kProfiles, kSensitivity };
+Probed ProbedBy(const RunConfig& config);
+
+// Bytes at the two moments when most is alive: in a training step, when the loss has been computed
+// and its gradient has begun to flow, so that every activation is still kept; and in a probe.
 struct MemoryEstimate {
   int64_t weights = 0;      // values, gradients, two moments, bf16 copies
   int64_t activations = 0;  // what one micro-batch keeps for its backward pass
   int64_t logits = 0;       // logits, their softmax and its gradient
-  int64_t Total() const { return weights + activations + logits; }
+  int64_t probes = 0;       // hidden states of the sequences looked at, one layer's attention
+  int64_t Total() const { return weights + std::max(activations + logits, probes); }
 };
 
 // `micro_batch` sequences at once.
-MemoryEstimate EstimateMemory(const ModelSpec& spec, int64_t micro_batch);
+MemoryEstimate EstimateMemory(const ModelSpec& spec, int64_t micro_batch, Probed probed);
 
 // ResourceExhausted, with the parts, when the estimate is beyond `limit` bytes: it names the
-// largest train.micro_batch that would fit, if one does.
-absl::Status CheckMemory(const ModelSpec& spec, int64_t micro_batch, int64_t limit);
+// largest train.micro_batch that would fit, if one does, or the probes as the cause.
+absl::Status CheckMemory(const ModelSpec& spec, int64_t micro_batch, Probed probed, int64_t limit);
 
 }  // namespace normlab::model
 

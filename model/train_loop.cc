@@ -65,10 +65,11 @@ std::string FirstBadGradient(const Parameters& parameters) {
 
 absl::Status CheckFits(const RunConfig& config, const ModelSpec& spec, at::Device device) {
   const int64_t micro_batch = std::min(config.Int("train.micro_batch"), config.Int("train.batch"));
-  if (device.is_cpu()) return CheckMemory(spec, micro_batch, MemoryLimitBytes());
+  const Probed probed = ProbedBy(config);
+  if (device.is_cpu()) return CheckMemory(spec, micro_batch, probed, MemoryLimitBytes());
   const std::optional<kernels::CudaMemory> memory = kernels::CudaMemoryOf(device.index());
   if (!memory.has_value()) return absl::OkStatus();  // a build that cannot ask
-  return CheckMemory(spec, micro_batch, memory->total_bytes);
+  return CheckMemory(spec, micro_batch, probed, memory->total_bytes);
 }
 
 }  // namespace

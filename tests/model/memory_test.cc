@@ -30,9 +30,23 @@ RunConfig SizedConfig(const std::string& placement, const char* precision, const
   return config;
 }
 
-int64_t MeasuredPeak(const RunConfig& config) {
+// Of a run on `texts` times the text of the tiny data set.
+int64_t MeasuredPeak(const RunConfig& config, int texts = 1) {
   const TempDir dir;
-  TrainerProcess trainer(EnvelopeFor(config, dir));
+  Envelope envelope = EnvelopeFor(config, dir);
+  if (texts > 1) {
+    std::string text;
+    for (int i = 0; i < texts; ++i) text += *ReadFile(dir.File("text.txt"));
+    CHECK_OK(WriteFileDurably(dir.File("long.txt"), text));
+    PrepareOptions options;
+    options.name = "long";
+    options.datasets_dir = dir.path();
+    options.files = {dir.File("long.txt")};
+    CHECK_OK(PrepareDataset(options).status());
+    envelope.dataset.name = options.name;
+    envelope.dataset.dir = dir.File("long");
+  }
+  TrainerProcess trainer(envelope);
   while (trainer.Next().has_value()) {
   }
   const ExitInfo exit = trainer.Wait();
@@ -50,7 +64,8 @@ TEST(MemoryEstimate, IsWithinAQuarterOfTheMeasuredPeak) {
     const RunConfig small = SizedConfig(c.placement, c.precision, "4");
     const RunConfig large = SizedConfig(c.placement, c.precision, "64");
     const auto expected = [](const RunConfig& config) {
-      return EstimateMemory(MakeModelSpec(config, 256), config.Int("train.batch")).Total();
+      return EstimateMemory(MakeModelSpec(config, 256), config.Int("train.batch"), ProbedBy(config))
+          .Total();
     };
     const double measured = static_cast<double>(MeasuredPeak(large) - MeasuredPeak(small));
     const double reckoned = static_cast<double>(expected(large) - expected(small));
@@ -65,18 +80,67 @@ TEST(MemoryEstimate, CountsTheWeights) {
   CHECK_OK(config.Parse("model.preset", "gpt2-124m"));
   CHECK_OK(config.Parse("model.seq_len", "1024"));
   // 124,373,760 parameters: value, gradient and two moments of four bytes each.
-  EXPECT_EQ(EstimateMemory(MakeModelSpec(config, 50304), 1).weights, int64_t{124373760} * 16);
+  EXPECT_EQ(EstimateMemory(MakeModelSpec(config, 50304), 1, Probed::kNothing).weights,
+            int64_t{124373760} * 16);
   CHECK_OK(config.Parse("train.precision", "bf16"));
-  EXPECT_EQ(EstimateMemory(MakeModelSpec(config, 50304), 1).weights, int64_t{124373760} * 18);
+  EXPECT_EQ(EstimateMemory(MakeModelSpec(config, 50304), 1, Probed::kNothing).weights,
+            int64_t{124373760} * 18);
 }
 
 TEST(MemoryEstimate, RefusesWithTheNumbersAndACure) {
   const ModelSpec spec = MakeModelSpec(SizedConfig("pre", "fp32", "64"), 256);
-  EXPECT_THAT(CheckMemory(spec, 64, EstimateMemory(spec, 64).Total()), IsOk());
-  EXPECT_THAT(CheckMemory(spec, 64, EstimateMemory(spec, 31).Total()),
+  const auto total = [&spec](int64_t micro_batch) {
+    return EstimateMemory(spec, micro_batch, Probed::kNothing).Total();
+  };
+  const auto check = [&spec](int64_t limit) {
+    return CheckMemory(spec, 64, Probed::kNothing, limit);
+  };
+  EXPECT_THAT(check(total(64)), IsOk());
+  EXPECT_THAT(check(total(31)),
               IsStatusWith(absl::StatusCode::kResourceExhausted, "train.micro_batch 31 would fit"));
-  EXPECT_THAT(CheckMemory(spec, 64, kMiB), IsStatusWith(absl::StatusCode::kResourceExhausted,
-                                                        "no train.micro_batch makes it fit"));
+  EXPECT_THAT(check(kMiB), IsStatusWith(absl::StatusCode::kResourceExhausted,
+                                        "no train.micro_batch makes it fit"));
+}
+
+RunConfig ManyHeads(const char* heads, const char* sensitivity) {
+  RunConfig config = SizedConfig("pre", "fp32", "1");
+  for (const auto& [key, text] : {std::pair{"model.layers", "1"},
+                                  {"model.width", "256"},
+                                  {"model.seq_len", "512"},
+                                  {"model.heads", heads},
+                                  {"train.steps", "1"},
+                                  {"probe.sensitivity", sensitivity}}) {
+    CHECK_OK(config.Parse(key, text));
+  }
+  return config;
+}
+
+// A probe of attention keeps every position against every other, by head: what 60 more heads add
+// to the peak of a real trainer with one sequence a step. (Sizes at which the allocator gives
+// memory back at once.)
+TEST(MemoryEstimate, OfProbesIsWithinAQuarterOfTheMeasuredPeak) {
+  for (const char* sensitivity : {"false", "true"}) {
+    const RunConfig few = ManyHeads("4", sensitivity), many = ManyHeads("64", sensitivity);
+    const auto expected = [](const RunConfig& config) {
+      return EstimateMemory(MakeModelSpec(config, 256), 1, ProbedBy(config)).probes;
+    };
+    const double measured = static_cast<double>(MeasuredPeak(many, 20) - MeasuredPeak(few, 20));
+    const double reckoned = static_cast<double>(expected(many) - expected(few));
+    EXPECT_NEAR(measured / reckoned, 1.0, 0.25)
+        << sensitivity << ": measured " << measured / kMiB << " MiB, reckoned " << reckoned / kMiB;
+  }
+}
+
+TEST(MemoryEstimate, NamesTheProbesWhereTheyAreTheCause) {
+  RunConfig config = TinyConfig("pre");
+  CHECK_OK(config.Parse("model.seq_len", "8192"));
+  const ModelSpec spec = MakeModelSpec(config, 256);
+  const int64_t limit = EstimateMemory(spec, 1, Probed::kNothing).Total();
+  EXPECT_THAT(CheckMemory(spec, 1, Probed::kNothing, limit), IsOk());
+  for (const Probed probed : {Probed::kProfiles, Probed::kSensitivity}) {
+    EXPECT_THAT(CheckMemory(spec, 1, probed, limit),
+                IsStatusWith(absl::StatusCode::kResourceExhausted, "probe.every 0"));
+  }
 }
 
 // A model beyond any machine: refused before its weights are allocated, exit 11, one line.
