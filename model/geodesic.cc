@@ -261,7 +261,7 @@ class GeodesicFunction : public torch::autograd::Function<GeodesicFunction> {
 
   // With γ = ⟨g,x⟩/R² and G = Cp·⟨g,x⟩ + Wp·⟨g,u⟩ (everything depends on u through p = ‖u‖²/R²):
   //   dv = W·(g − γx) + (2G/R²)·u        dx = C·g − Wγ·u − (2pG/R²)·x − β·dv
-  static variable_list backward(AutogradContext* ctx, variable_list upstream) {
+  static variable_list backward(AutogradContext* ctx, const variable_list& upstream) {
     const variable_list saved = ctx->get_saved_variables();
     const Tensor &x = saved[0], &v = saved[1];
     const Tensor scale = OrAbsent(saved[2]), bias = OrAbsent(saved[3]);

@@ -20,7 +20,7 @@ class ShadowFunction : public torch::autograd::Function<ShadowFunction> {
     context->saved_data["dtype"] = static_cast<int64_t>(master.scalar_type());
     return shadow.detach();
   }
-  static variable_list backward(AutogradContext* context, variable_list upstream) {
+  static variable_list backward(AutogradContext* context, const variable_list& upstream) {
     const auto dtype = static_cast<at::ScalarType>(context->saved_data["dtype"].toInt());
     return {upstream[0].to(dtype), at::Tensor()};
   }

@@ -38,7 +38,7 @@ struct OneDnnLinear : torch::autograd::Function<OneDnnLinear> {
     return Product(x, weight, bias.value_or(at::Tensor()));
   }
 
-  static variable_list backward(AutogradContext* context, variable_list upstream) {
+  static variable_list backward(AutogradContext* context, const variable_list& upstream) {
     const variable_list saved = context->get_saved_variables();
     const at::Tensor &x = saved[0], &weight = saved[1], &g = upstream[0];
     const at::Tensor rows_of_g = g.reshape({-1, g.size(-1)});

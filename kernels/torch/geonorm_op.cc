@@ -48,7 +48,7 @@ struct GeoNormNode : torch::autograd::Function<GeoNormNode> {
     return y;
   }
 
-  static variable_list backward(AutogradContext* context, variable_list upstream) {
+  static variable_list backward(AutogradContext* context, const variable_list& upstream) {
     const variable_list saved = context->get_saved_variables();
     const at::Tensor &x = saved[0], &v = saved[1];
     const at::Tensor g = upstream[0].contiguous();

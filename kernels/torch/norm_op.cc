@@ -37,7 +37,7 @@ struct NormNode : torch::autograd::Function<NormNode> {
     return y;
   }
 
-  static variable_list backward(AutogradContext* context, variable_list upstream) {
+  static variable_list backward(AutogradContext* context, const variable_list& upstream) {
     const variable_list kept = context->get_saved_variables();
     const at::Tensor &x = kept[0], &saved = kept[1], &gain = kept[2], &bias = kept[3];
     const at::Tensor g = upstream[0].contiguous();

@@ -19,7 +19,7 @@ using torch::autograd::AutogradContext;
 using torch::autograd::Variable;
 using torch::autograd::variable_list;
 
-constexpr int kStages = 3;  // branch, post, next
+constexpr std::size_t kStages = 3;  // branch, post, next
 
 // What the node keeps beside tensors; a custom class would be the alternative to saved_data.
 struct Form {
@@ -32,7 +32,7 @@ Form FormOf(const ResidualSpec& spec) {
   Form form{spec.a, spec.b, {}, {}};
   const std::optional<NormSpec>* norms[kStages] = {&spec.branch_norm, &spec.post_norm,
                                                    &spec.next_norm};
-  for (int k = 0; k < kStages; ++k) {
+  for (std::size_t k = 0; k < kStages; ++k) {
     form.present[k] = norms[k]->has_value();
     if (!form.present[k]) continue;
     const NormSpec& norm = **norms[k];
@@ -43,7 +43,7 @@ Form FormOf(const ResidualSpec& spec) {
 
 std::vector<double> Packed(const Form& form) {
   std::vector<double> numbers = {form.a, form.b};
-  for (int k = 0; k < kStages; ++k) {
+  for (std::size_t k = 0; k < kStages; ++k) {
     numbers.insert(numbers.end(), {form.present[k] ? 1.0 : 0.0, double(form.options[k].kind),
                                    form.options[k].eps, double(form.options[k].pb_relax)});
   }
@@ -139,7 +139,7 @@ struct ResidualNode : torch::autograd::Function<ResidualNode> {
     return {stream, next};
   }
 
-  static variable_list backward(AutogradContext* context, variable_list upstream) {
+  static variable_list backward(AutogradContext* context, const variable_list& upstream) {
     const variable_list kept = context->get_saved_variables();
     const at::Tensor &x = kept[0], &g = kept[1], &stream = kept[2], &b_tensor = kept[3];
     const variable_list given(kept.begin() + 4, kept.begin() + 10);

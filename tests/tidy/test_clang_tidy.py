@@ -26,8 +26,8 @@ UNITS = (".cc", ".cu")
 ELSEWHERE = {pathlib.Path("kernels", name) for name in (
     "torch/cuda_calls.cc", "torch/no_cuda_calls.cc", "common/device_memory_cuda.cu")}
 OWN_INCLUDE = re.compile(r'#\s*include\s*"([^"]+)"')
-# What names the object file, what only g++ knows, and a header that only g++ has precompiled.
-NOT_OURS = re.compile(r" -(o|c) \S+| -Winvalid-pch -include \S+| -W\S+")
+# What names the object file, what only g++ knows or has (omp.h), its precompiled headers.
+NOT_OURS = re.compile(r" -(o|c) \S+| -Winvalid-pch -include \S+| -W\S+| -fopenmp")
 # Asio of Boost 1.74 expects coroutines of clang only where the standard library is clang's, too.
 FOR_CLANG = " -DBOOST_ASIO_HAS_CO_AWAIT"
 BUILD = sources.BIN.parent.resolve()
