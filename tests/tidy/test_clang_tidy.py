@@ -51,7 +51,9 @@ def compiled(path):
 def flags():
     """The compiler's flags for each of the project's own files, by path relative to the project."""
     found = {}
-    for entry in json.loads((BUILD / "compile_commands.json").read_text()):
+    entries = json.loads((BUILD / "compile_commands.json").read_text())
+    # By name: what is compiled as one is listed backwards, and the groups should stay the same.
+    for entry in sorted(entries, key=lambda entry: entry["file"]):
         for path in compiled(pathlib.Path(entry["file"])):
             command = NOT_OURS.sub("", entry["command"]) + FOR_CLANG
             found.setdefault(path.relative_to(sources.ROOT), command)
