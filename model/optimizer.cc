@@ -41,11 +41,15 @@ double GradNorm(const Parameters& parameters) {
   return at::linalg_vector_norm(parameters.grads(), 2, {}, false, at::kDouble).item<double>();
 }
 
-double ClipGradients(Parameters& parameters, double norm, double max_norm) {
+double ClipCoefficient(double norm, double max_norm) {
   if (max_norm <= 0) return 1.0;
   // A NaN norm must reach the weights as it would in PyTorch; std::min would turn it into 1.
   const double ratio = max_norm / (norm + kClipSlack);
-  const double coefficient = ratio > 1.0 ? 1.0 : ratio;
+  return ratio > 1.0 ? 1.0 : ratio;
+}
+
+double ClipGradients(Parameters& parameters, double norm, double max_norm) {
+  const double coefficient = ClipCoefficient(norm, max_norm);
   if (coefficient != 1.0) parameters.grads().detach().mul_(coefficient);
   return coefficient;
 }

@@ -46,8 +46,10 @@ class AdamW {
 // √Σg² over all gradients, in fp64.
 double GradNorm(const Parameters& parameters);
 
-// Multiplies the gradients by min(1, max_norm/(norm + 1e-6)), as PyTorch's clip_grad_norm_ does;
-// max_norm 0 is off. Returns the coefficient.
+// min(1, max_norm/(norm + 1e-6)), as in PyTorch's clip_grad_norm_; 1 for max_norm 0, which is off.
+double ClipCoefficient(double norm, double max_norm);
+
+// Multiplies the gradients by that coefficient and returns it.
 double ClipGradients(Parameters& parameters, double norm, double max_norm);
 
 }  // namespace normlab::model

@@ -141,7 +141,7 @@ absl::Status TrainLoop::Resume() {
       const double norm = state_.grad_norm[step - 1];
       stop_rule_ = watch_.OnStep(step, state_.train_loss[step - 1], norm);
       nonfinite_seen_ |= !std::isfinite(norm) || !std::isfinite(state_.train_loss[step - 1]);
-      if (norm > setup_.config.Real("train.clip")) ++clipped_steps_;
+      if (ClipCoefficient(norm, setup_.config.Real("train.clip")) != 1.0) ++clipped_steps_;
     }
     NoteOrigin(*loaded);
     return absl::OkStatus();

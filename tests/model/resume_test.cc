@@ -168,6 +168,31 @@ TEST(ResumeOptions, TheFirstNonfiniteValueStaysTheFirst) {
   EXPECT_TRUE(resumed.sink.All<EventRecord>().empty());
 }
 
+double LastClipShare(const Finished& run) {
+  const auto& [key, share] = run.sink.All<ScalarsRecord>().back().values.back();
+  EXPECT_EQ(key, "clip_share");
+  return share;
+}
+
+// A resume counts the steps before it as they were counted: without clipping none, and where the
+// norm is not a number the step that PyTorch scales by that.
+TEST(ResumeOptions, TheShareOfClippedStepsGoesOn) {
+  for (const auto& [key, text] : {std::pair{"train.clip", "0"}, {"train.lr", "1000"}}) {
+    const TempDir dir;
+    TrainSetup setup;
+    setup.config = TinyConfig("pre");
+    CHECK_OK(setup.config.Parse(key, text));
+    setup.stop.nonfinite = false;
+    setup.data_dir = TinyDataset(dir);
+    setup.checkpoint_dir = dir.File("straight");
+    const double straight = LastClipShare(RunOnce(setup, 0));
+    setup.checkpoint_dir = dir.File("stopped");
+    RunOnce(setup, 30);
+    setup.resume_from = ListCheckpoints(setup.checkpoint_dir);
+    EXPECT_EQ(LastClipShare(RunOnce(setup, 0)), straight) << key;
+  }
+}
+
 // A checkpoint of 70 steps with these losses, then the rest under a rule about spikes.
 TrainerExit GoOnAfter(const std::vector<double>& losses) {
   const TempDir dir;
