@@ -69,7 +69,7 @@ TEST(Clipping, ScalesToTheLimitAndNotBelow) {
 // Squares of a thousandth beside 1: a sum in fp32 would lose digits of them.
 TEST(Clipping, TheNormOfSinglePrecisionIsSummedInDouble) {
   Parameters parameters(TinySpec("pre", "fp32"));
-  const at::Tensor grads = parameters.grads();
+  const at::Tensor& grads = parameters.grads();
   grads.fill_(1e-3f);
   grads[0].fill_(1.0f);
   const double rest = static_cast<double>(1e-3f) * static_cast<double>(1e-3f);
