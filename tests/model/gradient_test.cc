@@ -2,6 +2,7 @@
 // kernels and on the composed reference.
 
 #include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
 #include <gtest/gtest.h>
 
 #include <functional>
