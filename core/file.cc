@@ -100,12 +100,12 @@ absl::Status WriteFileDurably(const std::string& path, std::string_view bytes, m
     unlink(temporary.c_str());
     return written;
   }
-  return SyncDir(std::filesystem::path(path).parent_path().string());
+  return SyncDir(ParentDir(path));
 }
 
 absl::Status MakeDirs(const std::string& path, mode_t mode) {
   if (path.empty() || IsDir(path)) return absl::OkStatus();
-  RETURN_IF_ERROR(MakeDirs(std::filesystem::path(path).parent_path().string(), mode));
+  RETURN_IF_ERROR(MakeDirs(ParentDir(path), mode));
   if (mkdir(path.c_str(), mode) != 0 && errno != EEXIST) return ErrnoStatus(errno, path);
   if (!IsDir(path)) return ErrnoStatus(ENOTDIR, path);
   return absl::OkStatus();
@@ -155,6 +155,10 @@ absl::Status RenameFile(const std::string& from, const std::string& to) {
     return ErrnoStatus(errno, Cat("renaming ", from, " to ", to));
   }
   return absl::OkStatus();
+}
+
+std::string ParentDir(std::string_view path) {
+  return std::filesystem::path(path).parent_path().string();
 }
 
 std::string JoinPath(std::string_view dir, std::string_view name) {

@@ -75,6 +75,9 @@ absl::Status RenameFile(const std::string& from, const std::string& to);
 // "a/b" from "a" and "b"; an absolute `name` is returned as it is.
 std::string JoinPath(std::string_view dir, std::string_view name);
 
+// What comes before the last slash: "/a/b" of "/a/b/c". Empty without one.
+std::string ParentDir(std::string_view path);
+
 }  // namespace normlab
 
 #endif  // NORMLAB_CORE_FILE_H_

@@ -26,20 +26,18 @@ namespace {
 
 using nlohmann::json;
 
-std::string ParentOf(const std::string& dir) { return dir.substr(0, dir.find_last_of('/')); }
-
 // The one that was asked for, then those before it along its line: in the same folder, then in
 // those of the attempts before, which lie beside it. A damaged checkpoint costs the steps since the
 // last good one, not the run.
 std::vector<std::string> ResumeCandidates(const Envelope::Resume& resume) {
   std::vector<std::string> candidates = {resume.dir};
-  const std::string attempt_dir = ParentOf(resume.dir);
+  const std::string attempt_dir = ParentDir(resume.dir);
   const auto add = [&candidates](const std::string& parent, int64_t last_step) {
     for (const std::string& dir : ListCheckpoints(parent, last_step)) candidates.push_back(dir);
   };
   add(attempt_dir, resume.step - 1);
   for (const Envelope::Resume::Ancestor& ancestor : resume.ancestors) {
-    add(JoinPath(ParentOf(attempt_dir), absl::StrCat(ancestor.attempt.value())), ancestor.step);
+    add(JoinPath(ParentDir(attempt_dir), absl::StrCat(ancestor.attempt.value())), ancestor.step);
   }
   return candidates;
 }

@@ -22,8 +22,6 @@ ExitRecord ExitBecause(FailureKind reason, std::string line) {
   return exit;
 }
 
-std::string ParentOf(const std::string& dir) { return dir.substr(0, dir.find_last_of('/')); }
-
 // The registered place when it can be seen from here, else the same checkpoint in our own folder
 // (this worker wrote it, and the data folder was moved since). Where it is gone, but the run's
 // folder is there, still its place: the trainer looks for an older one beside it.
@@ -34,7 +32,7 @@ std::string FindCheckpoint(const DataFolder& folder, RunId run, const Envelope::
   if (IsDir(registered)) return registered;
   if (IsDir(own)) return own;
   for (const std::string& dir : {registered, own}) {
-    if (!dir.empty() && IsDir(ParentOf(ParentOf(dir)))) return dir;
+    if (!dir.empty() && IsDir(ParentDir(ParentDir(dir)))) return dir;
   }
   return "";
 }
