@@ -36,15 +36,9 @@ int64_t MeasuredPeak(const RunConfig& config, int texts = 1) {
   Envelope envelope = EnvelopeFor(config, dir);
   if (texts > 1) {
     std::string text;
-    for (int i = 0; i < texts; ++i) text += *ReadFile(dir.File("text.txt"));
-    CHECK_OK(WriteFileDurably(dir.File("long.txt"), text));
-    PrepareOptions options;
-    options.name = "long";
-    options.datasets_dir = dir.path();
-    options.files = {dir.File("long.txt")};
-    CHECK_OK(PrepareDataset(options).status());
-    envelope.dataset.name = options.name;
-    envelope.dataset.dir = dir.File("long");
+    for (int i = 0; i < texts; ++i) text += *ReadFile(dir.File("tiny.txt"));
+    envelope.dataset.name = "long";
+    envelope.dataset.dir = TextDataset(dir, envelope.dataset.name, text);
   }
   TrainerProcess trainer(envelope);
   while (trainer.Next().has_value()) {

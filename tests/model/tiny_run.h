@@ -56,19 +56,26 @@ inline ModelSpec TinySpec(const std::string& placement, const std::string& preci
   return MakeModelSpec(config, vocab);
 }
 
-// Prepares a data set of a repeated sentence; returns its folder.
+// Prepares `text` as the data set `name`; returns its folder.
+inline std::string TextDataset(const TempDir& dir, const std::string& name,
+                               const std::string& text) {
+  const std::string file = dir.File(name + ".txt");
+  CHECK_OK(WriteFileDurably(file, text));
+  PrepareOptions options;
+  options.name = name;
+  options.datasets_dir = dir.path();
+  options.files = {file};
+  CHECK_OK(PrepareDataset(options).status());
+  return dir.File(name);
+}
+
+// A data set of a repeated sentence; returns its folder.
 inline std::string TinyDataset(const TempDir& dir) {
   std::string text;
   for (int i = 0; i < 80; ++i) {
     text += "In the beginning was the word " + std::to_string(i * i % 97) + ". ";
   }
-  CHECK_OK(WriteFileDurably(dir.File("text.txt"), text));
-  PrepareOptions options;
-  options.name = "tiny";
-  options.datasets_dir = dir.path();
-  options.files = {dir.File("text.txt")};
-  CHECK_OK(PrepareDataset(options).status());
-  return dir.File("tiny");
+  return TextDataset(dir, "tiny", text);
 }
 
 }  // namespace normlab::model
