@@ -1,5 +1,8 @@
 #include "tests/kernels/device_backend.h"
 
+#include <cmath>
+#include <cstring>
+#include <deque>
 #include <utility>
 
 namespace normlab::kernels {
@@ -38,6 +41,16 @@ class Mover {
       Stage(*stage, stream.rows, stream.cols, stream.dtype);
     }
   }
+  // A learned number as kernels find it, a Real; null where there is none.
+  const void* Number(std::optional<double> number, normlab_dtype stream) {
+    if (!number.has_value()) return nullptr;
+    const auto narrow = static_cast<float>(*number);
+    Packet& packet = numbers_.emplace_back();
+    const bool wide = stream == NORMLAB_F64;
+    std::memcpy(packet.bytes, wide ? static_cast<const void*>(&*number) : &narrow,
+                RealSize(stream));
+    return memory_.Use(packet.bytes, RealSize(stream));
+  }
   // Scratch memory, 16-byte aligned whatever the allocator does; nobody looks at what is left.
   void* Workspace(std::int64_t bytes) {
     workspace_.resize(static_cast<std::size_t>(bytes / 16 + 1));
@@ -50,7 +63,20 @@ class Mover {
   };
   DeviceMemory& memory_;
   std::vector<Packet> workspace_;
+  std::deque<Packet> numbers_;  // stay where they are
 };
+
+normlab_cuda_learned_angle Learned(Mover& move, const LearnedNumbers& learned,
+                                   normlab_dtype stream) {
+  return {move.Number(learned.scale, stream), move.Number(learned.bias, stream)};
+}
+
+// The numbers of the options that learned ones win over are not to be read.
+normlab_geonorm_options Without(normlab_geonorm_options options, const LearnedNumbers& learned) {
+  if (learned.scale.has_value()) options.scale = std::nan("");
+  if (learned.bias.has_value()) options.bias = std::nan("");
+  return options;
+}
 
 class DeviceBackend : public Backend {
  public:
@@ -65,7 +91,8 @@ class DeviceBackend : public Backend {
   std::int64_t MostElements() const override { return most_elements_; }
 
   int GeoNormForward(const normlab_geonorm_options& options,
-                     const normlab_geonorm_forward_args& given) override {
+                     const normlab_geonorm_forward_args& given,
+                     const LearnedNumbers& learned) override {
     const auto memory = new_memory_();
     Mover move(*memory);
     normlab_geonorm_forward_args args = given;
@@ -76,10 +103,13 @@ class DeviceBackend : public Backend {
     move.Bytes(args.saved, args.x.rows * NORMLAB_GEONORM_SAVED * real);
     move.Bytes(args.probes, args.x.rows * NORMLAB_ROW_PROBES * real);
     move.Bytes(args.zero_rows, 8);
-    return memory->Finish(call_.geonorm_forward(&options, &args, nullptr, nullptr));
+    const normlab_cuda_learned_angle numbers = Learned(move, learned, args.x.dtype);
+    const normlab_geonorm_options others = Without(options, learned);
+    return memory->Finish(call_.geonorm_forward(&others, &args, &numbers, nullptr));
   }
   int GeoNormBackward(const normlab_geonorm_options& options,
-                      const normlab_geonorm_backward_args& given) override {
+                      const normlab_geonorm_backward_args& given,
+                      const LearnedNumbers& learned) override {
     const auto memory = new_memory_();
     Mover move(*memory);
     normlab_geonorm_backward_args args = given;
@@ -87,7 +117,9 @@ class DeviceBackend : public Backend {
     move.Bytes(args.saved, args.x.rows * NORMLAB_GEONORM_SAVED * RealSize(args.x.dtype));
     move.Bytes(args.dangle, 24);
     void* workspace = move.Workspace(call_.geonorm_workspace(args.x.rows));
-    return memory->Finish(call_.geonorm_backward(&options, &args, nullptr, workspace, nullptr));
+    const normlab_cuda_learned_angle numbers = Learned(move, learned, args.x.dtype);
+    const normlab_geonorm_options others = Without(options, learned);
+    return memory->Finish(call_.geonorm_backward(&others, &args, &numbers, workspace, nullptr));
   }
   int NormForward(const normlab_norm_options& options,
                   const normlab_norm_forward_args& given) override {
@@ -114,7 +146,8 @@ class DeviceBackend : public Backend {
     return memory->Finish(call_.norm_backward(&options, &args, nullptr));
   }
   int ResidualForward(const normlab_residual_form& given_form,
-                      const normlab_residual_forward_args& given) override {
+                      const normlab_residual_forward_args& given,
+                      std::optional<double> learned_b) override {
     const auto memory = new_memory_();
     Mover move(*memory);
     normlab_residual_form form = given_form;
@@ -122,10 +155,11 @@ class DeviceBackend : public Backend {
     move.Form(form, args.x);
     for (normlab_matrix* m : {&args.x, &args.g, &args.stream, &args.next}) move.Matrix(*m);
     move.Bytes(args.probes, args.x.rows * NORMLAB_ROW_PROBES * RealSize(args.x.dtype));
-    return memory->Finish(call_.residual_forward(&form, &args, nullptr, nullptr));
+    const void* number = move.Number(learned_b, args.x.dtype);
+    return memory->Finish(call_.residual_forward(&form, &args, number, nullptr));
   }
-  int ResidualBackward(const normlab_residual_form& given_form,
-                       normlab_residual_backward_args args) override {
+  int ResidualBackward(const normlab_residual_form& given_form, normlab_residual_backward_args args,
+                       std::optional<double> learned_b) override {
     const auto memory = new_memory_();
     Mover move(*memory);
     normlab_residual_form form = given_form;
@@ -138,7 +172,8 @@ class DeviceBackend : public Backend {
     move.Bytes(args.db_columns, args.dx.cols * RealSize(args.dx.dtype));
     args.workspace =
         move.Workspace(call_.residual_workspace(args.dx.rows, args.dx.cols, args.dx.dtype));
-    return memory->Finish(call_.residual_backward(&form, &args, nullptr, nullptr));
+    const void* number = move.Number(learned_b, args.dx.dtype);
+    return memory->Finish(call_.residual_backward(&form, &args, number, nullptr));
   }
 
  private:

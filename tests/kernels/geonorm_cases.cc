@@ -145,6 +145,27 @@ GeoNormInputs MakeInputs(TypePair types, std::int64_t rows, std::int64_t cols, s
   return inputs;
 }
 
+GeoNormOutputs::GeoNormOutputs(const GeoNormInputs& in, std::int64_t gap)
+    : y(in.x.dtype(), in.x.rows(), in.x.cols(), gap),
+      dx(in.x.dtype(), in.x.rows(), in.x.cols(), gap),
+      dv(in.v.dtype(), in.x.rows(), in.x.cols(), gap),
+      saved(static_cast<std::size_t>(NORMLAB_GEONORM_SAVED * in.x.rows() + 1)),
+      probes(static_cast<std::size_t>(NORMLAB_ROW_PROBES * in.x.rows() + 1)) {}
+
+normlab_geonorm_forward_args GeoNormOutputs::Forward(const GeoNormInputs& in) {
+  return {in.x.View(), in.v.View(), y.View(), saved.data(), probes.data(), &zero_rows};
+}
+
+normlab_geonorm_backward_args GeoNormOutputs::Backward(const GeoNormInputs& in) {
+  return {in.g.View(), in.x.View(), in.v.View(), saved.data(), dx.View(), dv.View(), dangle};
+}
+
+double GeoNormOutputs::Probe(std::int64_t row, int which) const {
+  const auto at = static_cast<std::size_t>(row * NORMLAB_ROW_PROBES + which);
+  if (y.dtype() == NORMLAB_F64) return probes[at];
+  return reinterpret_cast<const float*>(probes.data())[at];
+}
+
 GeoNormBounds BoundsOf(const normlab_geonorm_options& options, TypePair types, const Vector& x,
                        const Vector& v, const Vector& g) {
   const auto row = reference::GeoNormForward(options, x, v);
@@ -160,7 +181,8 @@ GeoNormBounds BoundsOf(const normlab_geonorm_options& options, TypePair types, c
                       : size > 0 ? std::fabs(std::sin(double(row.theta))) / ratio
                                  : step;
   // How the relative error of |u| and its share in the angle are magnified.
-  const double angle = std::fabs(options.alpha) * (options.scale * ratio + std::fabs(options.bias));
+  const double scale = std::fabs(options.scale);
+  const double angle = std::fabs(options.alpha) * (scale * ratio + std::fabs(options.bias));
   const double cancelled = size > 0 && !vanishes ? along * radius / size : step * along;
   const double condition = 1 + angle + cancelled;
   // A blocked sum of `width` terms over 4·4 or more lanes, and a dozen roundings after it.
@@ -187,7 +209,7 @@ GeoNormBounds BoundsOf(const normlab_geonorm_options& options, TypePair types, c
   }
   // dL/dtheta is at most |g||x|; the parameters multiply it by these.
   const double by_theta = arithmetic * condition * upstream * radius;
-  bounds.dangle[0] = by_theta * (options.scale * ratio + std::fabs(options.bias));
+  bounds.dangle[0] = by_theta * (scale * ratio + std::fabs(options.bias));
   bounds.dangle[1] = by_theta * std::fabs(options.alpha) * ratio;
   bounds.dangle[2] = by_theta * std::fabs(options.alpha);
   return bounds;

@@ -51,6 +51,20 @@ struct GeoNormInputs {
 GeoNormInputs MakeInputs(TypePair types, std::int64_t rows, std::int64_t cols, std::uint64_t seed,
                          std::int64_t gap = 0);
 
+// Both directions over the same inputs; rows of y, dx and dv may lie apart.
+struct GeoNormOutputs {
+  explicit GeoNormOutputs(const GeoNormInputs& in, std::int64_t gap = 0);
+
+  normlab_geonorm_forward_args Forward(const GeoNormInputs& in);
+  normlab_geonorm_backward_args Backward(const GeoNormInputs& in);
+  double Probe(std::int64_t row, int which) const;
+
+  HostMatrix y, dx, dv;
+  std::vector<double> saved, probes;  // of the arithmetic's type, which may be narrower
+  std::int64_t zero_rows = -1;
+  double dangle[3] = {};
+};
+
 struct GeoNormBounds {
   std::vector<double> y, dx, dv;
   double dangle[3];

@@ -8,6 +8,7 @@
 
 #include "tests/kernels/backend.h"
 #include "tests/kernels/geonorm_cases.h"
+#include "tests/kernels/row_checks.h"
 
 namespace normlab::kernels {
 namespace {
@@ -18,32 +19,15 @@ using testing::HasSubstr;
 constexpr TypePair kF32{NORMLAB_F32, NORMLAB_F32};
 constexpr TypePair kBf16{NORMLAB_BF16, NORMLAB_BF16};
 
-struct Outputs {
-  explicit Outputs(const GeoNormInputs& in, std::int64_t gap = 0)
-      : y(in.x.dtype(), in.x.rows(), in.x.cols(), gap),
-        dx(in.x.dtype(), in.x.rows(), in.x.cols(), gap),
-        dv(in.v.dtype(), in.x.rows(), in.x.cols(), gap),
-        saved(static_cast<std::size_t>(4 * in.x.rows() + 1)) {}
-  HostMatrix y, dx, dv;
-  std::vector<double> saved;
-  std::int64_t zero_rows = 0;
-  double dangle[3] = {};
-};
-
 class GeoNormPropertyTest : public testing::TestWithParam<std::string> {
  protected:
   GeoNormPropertyTest() : backend_(MakeBackend(GetParam())) {}
 
-  Outputs Run(const GeoNormInputs& in, std::int64_t gap = 0) {
-    Outputs out(in, gap);
-    EXPECT_EQ(backend_->GeoNormForward(PlainOptions(), {in.x.View(), in.v.View(), out.y.View(),
-                                                        out.saved.data(), nullptr, &out.zero_rows}),
-              NORMLAB_OK)
+  GeoNormOutputs Run(const GeoNormInputs& in, std::int64_t gap = 0) {
+    GeoNormOutputs out(in, gap);
+    EXPECT_EQ(backend_->GeoNormForward(PlainOptions(), out.Forward(in)), NORMLAB_OK)
         << normlab_last_error();
-    EXPECT_EQ(backend_->GeoNormBackward(PlainOptions(),
-                                        {in.g.View(), in.x.View(), in.v.View(), out.saved.data(),
-                                         out.dx.View(), out.dv.View(), out.dangle}),
-              NORMLAB_OK)
+    EXPECT_EQ(backend_->GeoNormBackward(PlainOptions(), out.Backward(in)), NORMLAB_OK)
         << normlab_last_error();
     return out;
   }
@@ -51,18 +35,10 @@ class GeoNormPropertyTest : public testing::TestWithParam<std::string> {
   std::unique_ptr<Backend> backend_;
 };
 
-bool SameRow(const HostMatrix& one, std::int64_t row, const HostMatrix& other, std::int64_t at) {
-  for (std::int64_t c = 0; c < one.cols(); ++c) {
-    const double a = one.Get(row, c), b = other.Get(at, c);
-    if (!(a == b || (std::isnan(a) && std::isnan(b)))) return false;
-  }
-  return true;
-}
-
 TEST_P(GeoNormPropertyTest, TwoRunsAreBitIdentical) {
   for (const TypePair types : {kF32, kBf16}) {
     const GeoNormInputs in = MakeInputs(types, 130, 128, 3);
-    const Outputs one = Run(in), other = Run(in);
+    const GeoNormOutputs one = Run(in), other = Run(in);
     EXPECT_EQ(one.y.bytes(), other.y.bytes());
     EXPECT_EQ(one.dx.bytes(), other.dx.bytes());
     EXPECT_EQ(one.dv.bytes(), other.dv.bytes());
@@ -73,7 +49,7 @@ TEST_P(GeoNormPropertyTest, TwoRunsAreBitIdentical) {
 TEST_P(GeoNormPropertyTest, RowAloneEqualsTheRowInABatch) {
   for (const TypePair types : {kF32, kBf16}) {
     const GeoNormInputs in = MakeInputs(types, 39, 128, 4);
-    const Outputs batch = Run(in);
+    const GeoNormOutputs batch = Run(in);
     for (const std::int64_t row : {0, 5, 12, 38}) {
       GeoNormInputs alone(types, 1, 128);
       for (std::int64_t c = 0; c < 128; ++c) {
@@ -81,7 +57,7 @@ TEST_P(GeoNormPropertyTest, RowAloneEqualsTheRowInABatch) {
         alone.v.Set(0, c, in.v.Get(row, c));
         alone.g.Set(0, c, in.g.Get(row, c));
       }
-      const Outputs single = Run(alone);
+      const GeoNormOutputs single = Run(alone);
       EXPECT_TRUE(SameRow(single.y, 0, batch.y, row)) << row;
       EXPECT_TRUE(SameRow(single.dx, 0, batch.dx, row)) << row;
       EXPECT_TRUE(SameRow(single.dv, 0, batch.dv, row)) << row;
@@ -92,9 +68,9 @@ TEST_P(GeoNormPropertyTest, RowAloneEqualsTheRowInABatch) {
 TEST_P(GeoNormPropertyTest, RowThatIsNotFiniteTouchesNoOther) {
   for (const double poison : {std::nan(""), std::numeric_limits<double>::infinity()}) {
     GeoNormInputs in = MakeInputs(kF32, 39, 128, 5);
-    const Outputs clean = Run(in);
+    const GeoNormOutputs clean = Run(in);
     in.x.Set(13, 77, poison);
-    const Outputs poisoned = Run(in);
+    const GeoNormOutputs poisoned = Run(in);
     EXPECT_TRUE(std::isnan(poisoned.y.Get(13, 77)));
     for (std::int64_t row = 0; row < 39; ++row) {
       if (row == 13) continue;
@@ -106,14 +82,14 @@ TEST_P(GeoNormPropertyTest, RowThatIsNotFiniteTouchesNoOther) {
 }
 
 TEST_P(GeoNormPropertyTest, NoRowsAreNoWork) {
-  const Outputs out = Run(GeoNormInputs(kF32, 0, 768));
+  const GeoNormOutputs out = Run(GeoNormInputs(kF32, 0, 768));
   EXPECT_EQ(out.zero_rows, 0);
 }
 
 TEST_P(GeoNormPropertyTest, RowsMayLieApart) {
   const GeoNormInputs packed = MakeInputs(kF32, 26, 100, 6);
   const GeoNormInputs apart = MakeInputs(kF32, 26, 100, 6, 3);
-  const Outputs one = Run(packed), other = Run(apart, 5);
+  const GeoNormOutputs one = Run(packed), other = Run(apart, 5);
   for (std::int64_t row = 0; row < 26; ++row) {
     EXPECT_TRUE(SameRow(one.y, row, other.y, row)) << row;
     EXPECT_TRUE(SameRow(one.dx, row, other.dx, row)) << row;

@@ -6,62 +6,30 @@
 
 #include "tests/kernels/backend.h"
 #include "tests/kernels/geonorm_cases.h"
+#include "tests/kernels/row_checks.h"
 
 namespace normlab::kernels {
 namespace {
 
 constexpr auto kRegimes = static_cast<std::int64_t>(Regime::kCount);
 
-// Both directions over the same inputs.
-struct Results {
-  explicit Results(const GeoNormInputs& in, std::int64_t gap = 0)
-      : y(in.x.dtype(), in.x.rows(), in.x.cols(), gap),
-        dx(in.x.dtype(), in.x.rows(), in.x.cols(), gap),
-        dv(in.v.dtype(), in.x.rows(), in.x.cols(), gap),
-        saved(static_cast<std::size_t>(4 * in.x.rows() + 1)),
-        probes(static_cast<std::size_t>(3 * in.x.rows() + 1)) {}
-
-  double Probe(std::int64_t row, int which) const {
-    const auto at = static_cast<std::size_t>(row * NORMLAB_ROW_PROBES + which);
-    if (y.dtype() == NORMLAB_F64) return probes[at];
-    return reinterpret_cast<const float*>(probes.data())[at];
-  }
-
-  HostMatrix y, dx, dv;
-  std::vector<double> saved, probes;
-  std::int64_t zero_rows = -1;
-  double dangle[3] = {};
-};
-
 class GeoNormTest : public testing::TestWithParam<std::string> {
  protected:
   GeoNormTest() : backend_(MakeBackend(GetParam())) {}
 
-  void Run(const normlab_geonorm_options& options, const GeoNormInputs& in, Results& out) {
-    const normlab_geonorm_forward_args forward{in.x.View(),      in.v.View(),       out.y.View(),
-                                               out.saved.data(), out.probes.data(), &out.zero_rows};
-    ASSERT_EQ(backend_->GeoNormForward(options, forward), NORMLAB_OK) << normlab_last_error();
-    const normlab_geonorm_backward_args backward{in.g.View(),      in.x.View(),   in.v.View(),
-                                                 out.saved.data(), out.dx.View(), out.dv.View(),
-                                                 out.dangle};
-    ASSERT_EQ(backend_->GeoNormBackward(options, backward), NORMLAB_OK) << normlab_last_error();
+  void Run(const normlab_geonorm_options& options, const GeoNormInputs& in, GeoNormOutputs& out,
+           const LearnedNumbers& learned = {}) {
+    ASSERT_EQ(backend_->GeoNormForward(options, out.Forward(in), learned), NORMLAB_OK)
+        << normlab_last_error();
+    ASSERT_EQ(backend_->GeoNormBackward(options, out.Backward(in), learned), NORMLAB_OK)
+        << normlab_last_error();
   }
 
   std::unique_ptr<Backend> backend_;
 };
 
-void ExpectRow(const HostMatrix& got, std::int64_t row, const reference::Vector& want,
-               const std::vector<double>& bounds, const char* name) {
-  for (std::int64_t c = 0; c < got.cols(); ++c) {
-    const auto i = static_cast<std::size_t>(c);
-    const double difference = std::fabs(got.Get(row, c) - static_cast<double>(want[i]));
-    ASSERT_LE(difference, bounds[i]) << name << " at column " << c << ": " << got.Get(row, c)
-                                     << " instead of " << static_cast<double>(want[i]);
-  }
-}
-
 void ExpectMatches(const normlab_geonorm_options& options, TypePair types, const GeoNormInputs& in,
-                   const Results& out) {
+                   const GeoNormOutputs& out) {
   long double dangle[3] = {};
   double slack[3] = {};
   for (std::int64_t r = 0; r < in.x.rows(); ++r) {
@@ -88,7 +56,7 @@ TEST_P(GeoNormTest, MatchesTheReferenceInEveryRegimeAtEveryWidth) {
       SCOPED_TRACE(testing::Message() << kRegimes << "x" << cols << " " << Name(types.stream) << "+"
                                       << Name(types.branch));
       const GeoNormInputs in = MakeInputs(types, kRegimes, cols, 17);
-      Results out(in);
+      GeoNormOutputs out(in);
       Run(PlainOptions(), in, out);
       ExpectMatches(PlainOptions(), types, in, out);
       EXPECT_EQ(out.zero_rows, 1);
@@ -102,7 +70,7 @@ TEST_P(GeoNormTest, MatchesTheReferenceForEveryOption) {
     for (const TypePair types : TypePairs()) {
       SCOPED_TRACE(Name(options) + " " + Name(types.stream) + "+" + Name(types.branch));
       const GeoNormInputs in = MakeInputs(types, kRegimes, 136, 23);
-      Results out(in);
+      GeoNormOutputs out(in);
       Run(options, in, out);
       ExpectMatches(options, types, in, out);
       if (HasFailure()) return;
@@ -110,7 +78,32 @@ TEST_P(GeoNormTest, MatchesTheReferenceForEveryOption) {
   }
 }
 
-// On CUDA at most 4·528 row groups stride over the rows; more than 65,535 rows where the backend is
+// Where scale and bias are learned, they are numbers of the arithmetic's type, here exact in fp32.
+TEST_P(GeoNormTest, LearnedScaleAndBiasMatchTheReference) {
+  const LearnedNumbers choices[] = {
+      {.scale = 1.75, .bias = {}}, {.scale = {}, .bias = 0.125}, {.scale = 0.5, .bias = -0.25},
+      {.scale = -1.25, .bias = 0}, {.scale = 0, .bias = 0.375},
+  };
+  for (const LearnedNumbers& learned : choices) {
+    for (const double clamp : {0.0, 0.75}) {
+      const normlab_geonorm_options given{NORMLAB_EXP, 0.5, 1.5, 0.0625, clamp, 0, 0};
+      const normlab_geonorm_options options = WithNumbers(given, learned);
+      for (const TypePair types : TypePairs()) {
+        for (const std::int64_t cols : {136, 384}) {
+          SCOPED_TRACE(testing::Message() << Name(options) << " width " << cols << " "
+                                          << Name(types.stream) << "+" << Name(types.branch));
+          const GeoNormInputs in = MakeInputs(types, kRegimes, cols, 19);
+          GeoNormOutputs out(in);
+          Run(given, in, out, learned);
+          ExpectMatches(options, types, in, out);
+          if (HasFailure()) return;
+        }
+      }
+    }
+  }
+}
+
+// On CUDA at most 2112 row groups stride over the rows; more than 65,535 rows where the backend is
 // fast enough for them.
 TEST_P(GeoNormTest, RowsBeyondTheGrid) {
   const TypePair types{NORMLAB_F32, NORMLAB_F32};
@@ -119,7 +112,7 @@ TEST_P(GeoNormTest, RowsBeyondTheGrid) {
   for (const auto& [rows, cols] : shapes) {
     SCOPED_TRACE(testing::Message() << rows << "x" << cols);
     const GeoNormInputs in = MakeInputs(types, rows, cols, 41);
-    Results out(in);
+    GeoNormOutputs out(in);
     Run(PlainOptions(), in, out);
     ExpectMatches(PlainOptions(), types, in, out);
     EXPECT_EQ(out.zero_rows, rows / kRegimes);
@@ -136,7 +129,7 @@ TEST_P(GeoNormTest, ProbesTellMagnitudeAndAngle) {
                                         << Name(types.stream) << "+" << Name(types.branch));
         // The regimes up to kTinyAngle keep sums within every type.
         const GeoNormInputs in = MakeInputs(types, 2, cols, 29);
-        Results out(in);
+        GeoNormOutputs out(in);
         Run(options, in, out);
         for (std::int64_t r = 0; r < 2; ++r) {
           const auto row = reference::GeoNormForward(options, in.x.Row(r), in.v.Row(r));

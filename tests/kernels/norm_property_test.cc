@@ -8,6 +8,7 @@
 
 #include "tests/kernels/backend.h"
 #include "tests/kernels/geonorm_cases.h"
+#include "tests/kernels/row_checks.h"
 
 namespace normlab::kernels {
 namespace {
@@ -63,14 +64,6 @@ class NormPropertyTest : public testing::TestWithParam<std::tuple<std::string, n
 
   std::unique_ptr<Backend> backend_;
 };
-
-bool SameRow(const HostMatrix& one, std::int64_t row, const HostMatrix& other, std::int64_t at) {
-  for (std::int64_t c = 0; c < one.cols(); ++c) {
-    const double a = one.Get(row, c), b = other.Get(at, c);
-    if (!(a == b || (std::isnan(a) && std::isnan(b)))) return false;
-  }
-  return true;
-}
 
 void ExpectSameBits(const Outputs& one, const Outputs& other) {
   EXPECT_EQ(one.y.bytes(), other.y.bytes());

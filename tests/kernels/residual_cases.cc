@@ -61,18 +61,30 @@ std::string Name(const FormChoice& choice) {
        << " branch " << kNames[static_cast<int>(choice.branch)] << " post "
        << kNames[static_cast<int>(choice.post)] << " next " << kNames[static_cast<int>(choice.next)]
        << " pb_relax " << choice.pb_relax;
+  if (choice.learned_b.has_value()) text << " learned b " << *choice.learned_b;
   return text.str();
 }
 
 const std::vector<FormChoice>& FormChoices() {
   static const std::vector<FormChoice> choices = {
-      {1, 1, false, kNone, kNone, kNone},     {1, 1, false, kNone, kNone, kLayer},
-      {1, 1, false, kNone, kNone, kRms},      {1.3, 0.4, false, kNone, kNone, kPlain},
-      {1, 0.7, true, kNone, kNone, kLayer},   {1, 1, false, kNone, kLayer, kNone},
-      {2.5, 1, false, kNone, kRms, kRms},     {1, 0.5, true, kNone, kPlain, kNone},
-      {1, 1, false, kRms, kNone, kNone},      {1, 1, false, kLayer, kNone, kLayer},
-      {1, 0.3, true, kPlain, kNone, kRms, 1}, {1, 1, false, kLayer, kLayer, kLayer},
-      {0.8, 1.2, true, kRms, kRms, kNone},    {1, 1, false, kNone, kLayer, kRms, 1},
+      {1, 1, false, kNone, kNone, kNone},
+      {1, 1, false, kNone, kNone, kLayer},
+      {1, 1, false, kNone, kNone, kRms},
+      {1.3, 0.4, false, kNone, kNone, kPlain},
+      {1, 0.7, true, kNone, kNone, kLayer},
+      {1, 1, false, kNone, kLayer, kNone},
+      {2.5, 1, false, kNone, kRms, kRms},
+      {1, 0.5, true, kNone, kPlain, kNone},
+      {1, 1, false, kRms, kNone, kNone},
+      {1, 1, false, kLayer, kNone, kLayer},
+      {1, 0.3, true, kPlain, kNone, kRms, 1},
+      {1, 1, false, kLayer, kLayer, kLayer},
+      {0.8, 1.2, true, kRms, kRms, kNone},
+      {1, 1, false, kNone, kLayer, kRms, 1},
+      {1, 0.5, false, kNone, kNone, kLayer, 0, 1e-5, 1.75},
+      {1, 0.75, false, kNone, kRms, kNone, 0, 1e-5, -0.625},
+      {1.5, 2, true, kLayer, kNone, kRms, 0, 1e-5, 0.375},
+      {1, 1, false, kRms, kLayer, kNone, 0, 1e-5, 0.0},
   };
   return choices;
 }
@@ -83,7 +95,7 @@ TestForm::TestForm(const FormChoice& choice, TypePair types, std::int64_t rows, 
   form_.a = choice.a;
   form_.b = choice.b;
   reference_.a = choice.a;
-  reference_.b = choice.b;
+  reference_.b = choice.b * choice.learned_b.value_or(1);
   parameters_.reserve(7);  // views point into them
   if (choice.columns) {
     parameters_.push_back(Parameter(types.stream, cols, random, 1));

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <random>
 #include <string>
 #include <vector>
@@ -23,6 +24,7 @@ struct FormChoice {
   NormChoice branch = NormChoice::kNone, post = NormChoice::kNone, next = NormChoice::kNone;
   int pb_relax = 0;
   double eps = 1e-5;
+  std::optional<double> learned_b = {};  // multiplies b
 };
 std::string Name(const FormChoice& choice);
 
@@ -35,6 +37,7 @@ class TestForm {
   TestForm(const FormChoice& choice, TypePair types, std::int64_t rows, std::int64_t cols);
 
   const normlab_residual_form& kernel() const { return form_; }
+  std::optional<double> learned_b() const { return choice_.learned_b; }
   const reference::ResidualForm& reference() const { return reference_; }
   // Element `column` of dL/d(gain) and dL/d(bias) of stage 0 (branch), 1 (post) or 2 (next).
   double Gain(std::size_t stage, std::int64_t column) const {

@@ -7,6 +7,7 @@
 
 #include "tests/kernels/backend.h"
 #include "tests/kernels/residual_cases.h"
+#include "tests/kernels/row_checks.h"
 
 namespace normlab::kernels {
 namespace {
@@ -45,7 +46,8 @@ class ResidualTest : public testing::TestWithParam<std::string> {
     ASSERT_EQ(backend_->ResidualForward(form.kernel(),
                                         {in.x.View(), in.g.View(), out.stream.View(),
                                          next ? out.next.View() : normlab_matrix{},
-                                         out.probes.rows() > 0 ? out.probes.View().data : nullptr}),
+                                         out.probes.rows() > 0 ? out.probes.View().data : nullptr},
+                                        form.learned_b()),
               NORMLAB_OK)
         << normlab_last_error();
     normlab_residual_backward_args args{};
@@ -58,21 +60,12 @@ class ResidualTest : public testing::TestWithParam<std::string> {
     args.dg = out.dg.View();
     args.db = &out.db;
     args.db_columns = out.columns.View().data;
-    ASSERT_EQ(backend_->ResidualBackward(form.kernel(), args), NORMLAB_OK) << normlab_last_error();
+    ASSERT_EQ(backend_->ResidualBackward(form.kernel(), args, form.learned_b()), NORMLAB_OK)
+        << normlab_last_error();
   }
 
   std::unique_ptr<Backend> backend_;
 };
-
-void ExpectRow(const HostMatrix& got, std::int64_t row, const Vector& want,
-               const std::vector<double>& bounds, const char* name) {
-  for (std::int64_t c = 0; c < got.cols(); ++c) {
-    const auto i = static_cast<std::size_t>(c);
-    const double difference = std::fabs(got.Get(row, c) - static_cast<double>(want[i]));
-    ASSERT_LE(difference, bounds[i]) << name << " at column " << c << ": " << got.Get(row, c)
-                                     << " instead of " << static_cast<double>(want[i]);
-  }
-}
 
 // Column sums over all rows: what they should be, and how far off they may be.
 struct Sums {
@@ -229,14 +222,6 @@ TEST_P(ResidualTest, ProbesTellMagnitudeAndAngle) {
 const FormChoice kFull{
     1.1, 0.7, true, NormChoice::kRmsNorm, NormChoice::kNone, NormChoice::kLayerNorm};
 
-bool SameRow(const HostMatrix& one, std::int64_t row, const HostMatrix& other, std::int64_t at) {
-  for (std::int64_t c = 0; c < one.cols(); ++c) {
-    const double a = one.Get(row, c), b = other.Get(at, c);
-    if (!(a == b || (std::isnan(a) && std::isnan(b)))) return false;
-  }
-  return true;
-}
-
 void ExpectSameRow(const Results& one, std::int64_t row, const Results& other, std::int64_t at) {
   EXPECT_TRUE(SameRow(one.stream, row, other.stream, at)) << row;
   EXPECT_TRUE(SameRow(one.next, row, other.next, at)) << row;
@@ -311,7 +296,7 @@ TEST_P(ResidualTest, NoRowsAreNoWorkAndGradientsOfZero) {
   }
 }
 
-// On CUDA at most 4·528 row groups stride over the rows; more than 65,535 rows where the backend is
+// On CUDA at most 2112 row groups stride over the rows; more than 65,535 rows where the backend is
 // fast enough for them.
 TEST_P(ResidualTest, RowsBeyondTheGrid) {
   const bool fast = backend_->MostElements() > 1000000;

@@ -15,28 +15,13 @@ namespace {
 constexpr TypePair kF32{NORMLAB_F32, NORMLAB_F32};
 constexpr std::int64_t kRows = 65537;
 
-struct GeoNormOutputs {
-  explicit GeoNormOutputs(const GeoNormInputs& in)
-      : y(in.x.dtype(), in.x.rows(), in.x.cols()),
-        dx(in.x.dtype(), in.x.rows(), in.x.cols()),
-        dv(in.v.dtype(), in.x.rows(), in.x.cols()),
-        saved(static_cast<std::size_t>(NORMLAB_GEONORM_SAVED * in.x.rows())) {}
-  HostMatrix y, dx, dv;
-  std::vector<double> saved;
-  std::int64_t zero_rows = 0;
-  double dangle[3] = {};
-};
-
 class GeoNormThreadsTest : public testing::TestWithParam<std::int64_t> {
  protected:
   static void Run(const GeoNormInputs& in, const normlab_executor* executor, GeoNormOutputs& out) {
     const normlab_geonorm_options options = PlainOptions();
-    const normlab_geonorm_forward_args forward{in.x.View(),      in.v.View(), out.y.View(),
-                                               out.saved.data(), nullptr,     &out.zero_rows};
+    const normlab_geonorm_forward_args forward = out.Forward(in);
     ASSERT_EQ(normlab_geonorm_forward(&options, &forward, executor), NORMLAB_OK);
-    const normlab_geonorm_backward_args backward{in.g.View(),      in.x.View(),   in.v.View(),
-                                                 out.saved.data(), out.dx.View(), out.dv.View(),
-                                                 out.dangle};
+    const normlab_geonorm_backward_args backward = out.Backward(in);
     ASSERT_EQ(normlab_geonorm_backward(&options, &backward, executor), NORMLAB_OK);
   }
 };
