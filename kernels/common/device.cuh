@@ -2,8 +2,14 @@
 // run under the SIMT harness (NORMLAB_SIMT): global memory is read and written through LoadGlobal
 // and StoreGlobal, kernels are started through Launch, names of C functions are made by
 // NORMLAB_DEVICE.
+//
+// Both compilers are told not to contract a·b + c into one rounding: two kernels that hold the same
+// expression then give the same bits, whatever stands around it, and the harness gives those of a
+// GPU. MultiplyAdd is for where one rounding is meant.
 #ifndef NORMLAB_KERNELS_COMMON_DEVICE_CUH_
 #define NORMLAB_KERNELS_COMMON_DEVICE_CUH_
+
+#include <math.h>
 
 #include <cstdint>
 
@@ -79,6 +85,9 @@ int Launch(void (*kernel)(Parameters...), std::int64_t blocks, int threads, void
 }
 
 #endif
+
+// a·b + c, rounded once.
+__device__ __forceinline__ float MultiplyAdd(float a, float b, float c) { return fmaf(a, b, c); }
 
 }  // namespace normlab::kernels
 

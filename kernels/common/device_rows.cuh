@@ -1,4 +1,5 @@
-// How rows are handed to blocks, and which widths have kernels of their own.
+// How rows are handed to blocks, which widths have kernels of their own, and the types that rows
+// are stored in.
 #ifndef NORMLAB_KERNELS_COMMON_DEVICE_ROWS_CUH_
 #define NORMLAB_KERNELS_COMMON_DEVICE_ROWS_CUH_
 
@@ -9,13 +10,25 @@
 
 namespace normlab::kernels {
 
-// Blocks stride over the rows. The number depends on nothing but the rows, so that partial sums are
-// the same on every device; 528 is four per multiprocessor of the largest.
-constexpr std::int64_t kMostBlocks = 528;
+// Blocks stride over the rows. Their number depends on nothing but the rows and the layout, so that
+// partial sums are the same on every device. 2112 warps are sixteen for each of 132
+// multiprocessors: enough rows on their way to hide the memory's latency, and few enough partials.
+constexpr std::int64_t kMostWarps = 2112;
 
-inline std::int64_t BlocksFor(std::int64_t rows, int rows_per_block) {
+// Threads of a block of the kernels for any width.
+constexpr int kAnyWidthBlock = 128;
+
+inline std::int64_t BlocksFor(std::int64_t rows, int rows_per_block, int threads) {
   const std::int64_t wanted = (rows + rows_per_block - 1) / rows_per_block;
-  return wanted < kMostBlocks ? wanted : kMostBlocks;
+  const std::int64_t most = kMostWarps / (threads / kWarp);
+  return wanted < most ? wanted : most;
+}
+template <class Layout>
+std::int64_t BlocksFor(std::int64_t rows) {
+  return BlocksFor(rows, Layout::kRowsPerBlock, Layout::kBlock);
+}
+inline std::int64_t AnyWidthBlocksFor(std::int64_t rows) {
+  return BlocksFor(rows, 1, kAnyWidthBlock);
 }
 
 // The rows that a thread looks after: first, first + step, ...
@@ -31,9 +44,6 @@ struct OwnRows {
               static_cast<int>(threadIdx.x) / Layout::kThreads),
         step(std::int64_t{gridDim.x} * Layout::kRowsPerBlock) {}
 };
-
-// Threads of a block of the kernels for any width.
-constexpr int kAnyWidthBlock = 128;
 
 template <class Stored>
 __device__ __forceinline__ Stored* DeviceRow(const normlab_matrix& matrix, std::int64_t row) {
@@ -75,22 +85,26 @@ __device__ __forceinline__ void Put(double* at, Real value) {
   StoreGlobal(at, static_cast<double>(value));
 }
 
-// The threads that share a row: one warp up to `narrow` columns, else two.
-template <int kCols, int kNarrow>
-constexpr int kThreadsFor = kCols <= kNarrow ? kWarp : 2 * kWarp;
+// What a pair of matrices is computed in and stored as.
+template <class R, class S, class B>
+struct Types {
+  using Real = R;
+  using Stream = S;
+  using Branch = B;
+};
 
-// For kernels that keep many rows in registers: one warp up to 384 columns, else as many as hold
-// eight columns each.
-template <int kCols>
-constexpr int kThreadsForMany = kCols <= 384 ? kWarp : (kCols / 8 + kWarp - 1) / kWarp* kWarp;
-
-// Columns per group: 16 bytes of the narrower type, alike for both so that columns meet.
-template <class X, class V>
-constexpr int kGroupFor = sizeof(X) == 2 || sizeof(V) == 2 ? 8 : 4;
+// Calls run(Types<...>()) for a pair that CheckTypePair lets through.
+template <class Run>
+int DispatchTypes(normlab_dtype stream, normlab_dtype branch, Run run) {
+  if (stream == NORMLAB_F64) return run(Types<double, double, double>());
+  if (stream == NORMLAB_BF16) return run(Types<float, Bf16, Bf16>());
+  if (branch == NORMLAB_BF16) return run(Types<float, float, Bf16>());
+  return run(Types<float, float, float>());
+}
 
 // Calls run.template Width<kCols>() for the presets' widths, run.AnyWidth() for the others.
 template <class Run>
-int DispatchWidth(std::int64_t cols, Run run) {
+auto DispatchWidth(std::int64_t cols, Run run) {
   switch (cols) {
     case 128:
       return run.template Width<128>();
@@ -111,17 +125,26 @@ int DispatchWidth(std::int64_t cols, Run run) {
   }
 }
 
-inline bool HasOwnKernel(std::int64_t cols, normlab_dtype stream) {
-  if (stream == NORMLAB_F64) return false;
-  for (const std::int64_t width : {128, 384, 768, 1024, 1280, 1600, 2048}) {
-    if (cols == width) return true;
+// The same for a pair of types: in fp64 every width is one of the others.
+template <class Pair, class Run>
+auto DispatchWidthOf(std::int64_t cols, Run run) {
+  if constexpr (sizeof(typename Pair::Real) == sizeof(double)) {
+    return run.AnyWidth();
+  } else {
+    return DispatchWidth(cols, run);
   }
-  return false;
 }
 
-// Bytes at which rows, and parameters of a row's width, must start.
+// Bytes at which rows, and parameters of a row's width, must start; 0 where any will do.
+struct Alignment {
+  template <int kCols>
+  int Width() const {
+    return static_cast<int>(sizeof(Packet));
+  }
+  int AnyWidth() const { return 0; }
+};
 inline int AlignmentFor(std::int64_t cols, normlab_dtype stream) {
-  return HasOwnKernel(cols, stream) ? static_cast<int>(sizeof(Packet)) : 0;
+  return stream == NORMLAB_F64 ? 0 : DispatchWidth(cols, Alignment{});
 }
 
 inline int CheckParameter(const char* name, const void* parameter, int alignment) {
@@ -130,6 +153,12 @@ inline int CheckParameter(const char* name, const void* parameter, int alignment
   }
   return Fail(std::string(name) + " is misaligned: at this width it must start at a multiple of " +
               std::to_string(alignment) + " bytes");
+}
+
+// A number of eight bytes that kernels write.
+inline int CheckNumber(const char* name, const void* number) {
+  if (reinterpret_cast<std::uintptr_t>(number) % 8 == 0) return NORMLAB_OK;
+  return Fail(std::string(name) + " is misaligned: it must start at a multiple of 8 bytes");
 }
 
 }  // namespace normlab::kernels

@@ -31,7 +31,7 @@ __device__ __forceinline__ void MagnitudeSums(const RegisterRow<Layout>& y, floa
   sums[0] = sums[1] = 0;
   EachColumn<Layout>([&](int s, int i) {
     sums[0] += fabsf(y.value[s][i]);
-    sums[1] += y.value[s][i] * y.value[s][i];
+    sums[1] = MultiplyAdd(y.value[s][i], y.value[s][i], sums[1]);
   });
   ReduceRows<Layout::kThreads>(sums, Add{});
 }
@@ -42,15 +42,16 @@ template <class Layout>
 __device__ __forceinline__ double AngleBetween(const RegisterRow<Layout>& x,
                                                const RegisterRow<Layout>& y, float squares_y) {
   float squares_x = 0;
-  EachColumn<Layout>([&](int s, int i) { squares_x += x.value[s][i] * x.value[s][i]; });
+  EachColumn<Layout>(
+      [&](int s, int i) { squares_x = MultiplyAdd(x.value[s][i], x.value[s][i], squares_x); });
   squares_x = ReduceRow<Layout::kThreads>(squares_x, Add{});
   const float p = static_cast<float>(1 / sqrt(static_cast<double>(squares_x)));
   const float q = static_cast<float>(1 / sqrt(static_cast<double>(squares_y)));
   float sums[2] = {0, 0};
   EachColumn<Layout>([&](int s, int i) {
     const float one = p * x.value[s][i], other = q * y.value[s][i];
-    sums[0] += (one - other) * (one - other);
-    sums[1] += (one + other) * (one + other);
+    sums[0] = MultiplyAdd(one - other, one - other, sums[0]);
+    sums[1] = MultiplyAdd(one + other, one + other, sums[1]);
   });
   ReduceRows<Layout::kThreads>(sums, Add{});
   return 2 * atan(sqrt(static_cast<double>(sums[0]) / static_cast<double>(sums[1])));

@@ -8,6 +8,9 @@
 namespace normlab::kernels {
 namespace {
 
+template <class Pair, int kCols>
+using BackwardLayout = GeoNormLayout<Pair, kCols, 768>;
+
 // Coefficients of the three terms of dv and the four of dx, for rows as scaled.
 struct Coefficients {
   float t, across_x, turn, c, across_u, shrink, beta_out, beta_in;
@@ -61,8 +64,9 @@ __global__ void __launch_bounds__(Layout::kBlock, 1)
 
     float along[2] = {0, 0};
     EachColumn<Layout>([&](int s, int i) {
-      along[0] += g.value[s][i] * x.value[s][i];
-      along[1] += g.value[s][i] * (v.value[s][i] - sums.beta * x.value[s][i]);
+      const float u = MultiplyAdd(-sums.beta, x.value[s][i], v.value[s][i]);
+      along[0] = MultiplyAdd(g.value[s][i], x.value[s][i], along[0]);
+      along[1] = MultiplyAdd(g.value[s][i], u, along[1]);
     });
     ReduceRows<Layout::kThreads>(along, Add{});
     const double gx = along[0] / sums.x_scale, gu = along[1] / sums.v_scale;
@@ -77,9 +81,10 @@ __global__ void __launch_bounds__(Layout::kBlock, 1)
     const bool zero = sums.a == 0;
     EachColumn<Layout>([&](int s, int i) {
       const float upstream = g.value[s][i], value = x.value[s][i];
-      const float u = v.value[s][i] - k.beta_in * value;
-      const float of_v = k.t * upstream + k.across_x * value + k.turn * u;
-      const float of_x = k.c * upstream + k.across_u * u + k.shrink * value - k.beta_out * of_v;
+      const float u = MultiplyAdd(-k.beta_in, value, v.value[s][i]);
+      const float of_v = MultiplyAdd(k.turn, u, MultiplyAdd(k.across_x, value, k.t * upstream));
+      const float turned = MultiplyAdd(k.across_u, u, k.c * upstream);
+      const float of_x = MultiplyAdd(-k.beta_out, of_v, MultiplyAdd(k.shrink, value, turned));
       v.value[s][i] = zero ? 0.0f : of_v;
       x.value[s][i] = zero ? upstream : of_x;
     });
@@ -137,8 +142,10 @@ __global__ void __launch_bounds__(kAnyWidthBlock, 1)
 
 // ---- launches ----------------------------------------------------------------------------------
 
-template <class Real, class X, class V>
+template <class Pair>
 struct BackwardLaunch {
+  using X = typename Pair::Stream;
+  using V = typename Pair::Branch;
   Rule rule;
   normlab_cuda_learned_angle learned;
   const normlab_geonorm_backward_args& args;
@@ -147,16 +154,16 @@ struct BackwardLaunch {
 
   template <int kCols>
   int Width() {
-    using Layout = RowLayout<kCols, kThreadsFor<kCols, 768>, kGroupFor<X, V>>;
-    const std::int64_t blocks = BlocksFor(args.x.rows, Layout::kRowsPerBlock);
+    using Layout = BackwardLayout<Pair, kCols>;
+    const std::int64_t blocks = BlocksFor<Layout>(args.x.rows);
     NORMLAB_RETURN_IF_FAULT(Launch(&BackwardKernel<Layout, X, V>, blocks, Layout::kBlock, stream,
                                    rule, learned, args, partials));
     return Finish(blocks * Layout::kRowsPerBlock);
   }
   int AnyWidth() {
-    const std::int64_t blocks = BlocksFor(args.x.rows, 1);
-    NORMLAB_RETURN_IF_FAULT(Launch(&BackwardAnyKernel<Real, X, V>, blocks, kAnyWidthBlock, stream,
-                                   rule, learned, args, partials));
+    const std::int64_t blocks = AnyWidthBlocksFor(args.x.rows);
+    NORMLAB_RETURN_IF_FAULT(Launch(&BackwardAnyKernel<typename Pair::Real, X, V>, blocks,
+                                   kAnyWidthBlock, stream, rule, learned, args, partials));
     return Finish(blocks);
   }
   int Finish(std::int64_t groups) {
@@ -171,7 +178,8 @@ struct BackwardLaunch {
 using namespace normlab::kernels;
 
 extern "C" int64_t NORMLAB_DEVICE(geonorm_workspace)(int64_t rows) {
-  return BlocksFor(rows, 1) * 3 * 8 * 4;  // blocks of up to four rows
+  // One row group for each warp at most, and each needs a row.
+  return (rows < kMostWarps ? rows + 3 : kMostWarps) * 3 * static_cast<int64_t>(sizeof(double));
 }
 
 extern "C" int NORMLAB_DEVICE(geonorm_backward)(const normlab_geonorm_options* options,
@@ -183,22 +191,15 @@ extern "C" int NORMLAB_DEVICE(geonorm_backward)(const normlab_geonorm_options* o
   if (args->dangle != nullptr && workspace == nullptr) {
     return Fail("geonorm: dangle needs a workspace");
   }
-  const Rule rule = MakeRule(*options);
+  NORMLAB_RETURN_IF_FAULT(CheckNumber("dangle", args->dangle));
+  NORMLAB_RETURN_IF_FAULT(CheckNumber("workspace", workspace));
   const auto learned = learned_angle != nullptr ? *learned_angle : normlab_cuda_learned_angle{};
+  NORMLAB_RETURN_IF_FAULT(CheckLearned(learned, args->x.dtype));
+  const Rule rule = MakeRule(*options);
   double* partials = args->dangle != nullptr ? static_cast<double*>(workspace) : nullptr;
-  const std::int64_t cols = args->x.cols;
-  if (args->x.dtype == NORMLAB_F64) {
-    return BackwardLaunch<double, double, double>{rule, learned, *args, partials, stream}
-        .AnyWidth();
-  }
-  if (args->x.dtype == NORMLAB_BF16) {
-    return DispatchWidth(cols,
-                         BackwardLaunch<float, Bf16, Bf16>{rule, learned, *args, partials, stream});
-  }
-  if (args->v.dtype == NORMLAB_BF16) {
-    return DispatchWidth(
-        cols, BackwardLaunch<float, float, Bf16>{rule, learned, *args, partials, stream});
-  }
-  return DispatchWidth(cols,
-                       BackwardLaunch<float, float, float>{rule, learned, *args, partials, stream});
+  return DispatchTypes(args->x.dtype, args->v.dtype, [&](auto types) {
+    using Pair = decltype(types);
+    return DispatchWidthOf<Pair>(args->x.cols,
+                                 BackwardLaunch<Pair>{rule, learned, *args, partials, stream});
+  });
 }

@@ -25,6 +25,11 @@ inline Rule MakeRule(const normlab_geonorm_options& options) {
   return rule;
 }
 
+inline int CheckLearned(const normlab_cuda_learned_angle& learned, normlab_dtype stream) {
+  NORMLAB_RETURN_IF_FAULT(CheckPointer("learned scale", learned.scale, stream));
+  return CheckPointer("learned bias", learned.bias, stream);
+}
+
 // With the numbers that are learned and live on the device.
 template <class Real>
 __device__ __forceinline__ Rule WithLearned(Rule rule, const normlab_cuda_learned_angle& learned) {
@@ -79,21 +84,28 @@ __device__ __forceinline__ void SaveRow(const Rule& rule, void* saved, std::int6
 
 // ---- rows in registers -------------------------------------------------------------------------
 
+// One warp up to kNarrow columns, else two; a group of columns is 16 bytes of the narrower type,
+// alike for both so that columns meet.
+template <class Pair, int kCols, int kNarrow>
+using GeoNormLayout =
+    RowLayout<kCols, kCols <= kNarrow ? kWarp : 2 * kWarp,
+              sizeof(typename Pair::Stream) == 2 || sizeof(typename Pair::Branch) == 2 ? 8 : 4>;
+
 template <class Layout>
 __device__ __forceinline__ ScaledSums<float> SumRow(const RegisterRow<Layout>& x,
                                                     const RegisterRow<Layout>& v, float x_scale,
                                                     float v_scale) {
   float dots[2] = {0, 0};
   EachColumn<Layout>([&](int s, int i) {
-    dots[0] += x.value[s][i] * x.value[s][i];
-    dots[1] += x.value[s][i] * v.value[s][i];
+    dots[0] = MultiplyAdd(x.value[s][i], x.value[s][i], dots[0]);
+    dots[1] = MultiplyAdd(x.value[s][i], v.value[s][i], dots[1]);
   });
   ReduceRows<Layout::kThreads>(dots, Add{});
   const float beta = dots[0] != 0 ? dots[1] / dots[0] : 0.0f;
   float uu = 0;
   EachColumn<Layout>([&](int s, int i) {
-    const float u = v.value[s][i] - beta * x.value[s][i];
-    uu += u * u;
+    const float u = MultiplyAdd(-beta, x.value[s][i], v.value[s][i]);
+    uu = MultiplyAdd(u, u, uu);
   });
   return {dots[0], beta, ReduceRow<Layout::kThreads>(uu, Add{}), x_scale, v_scale};
 }

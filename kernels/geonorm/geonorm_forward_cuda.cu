@@ -51,7 +51,7 @@ __global__ void __launch_bounds__(Layout::kBlock, 1)
     const bool turns = of_v != 0;  // a row that stays does so whatever v holds
     EachColumn<Layout>([&](int s, int i) {
       x.value[s][i] *= of_x;
-      if (turns) x.value[s][i] += of_v * v.value[s][i];
+      if (turns) x.value[s][i] = MultiplyAdd(of_v, v.value[s][i], x.value[s][i]);
     });
     StoreRow(DeviceRow<X>(args.y, at), own.thread, x);
     if (args.saved != nullptr && own.thread == 0) SaveRow(rule, args.saved, at, sums);
@@ -109,8 +109,10 @@ __global__ void __launch_bounds__(kAnyWidthBlock, 1)
 
 // ---- launches ----------------------------------------------------------------------------------
 
-template <class Real, class X, class V>
+template <class Pair>
 struct ForwardLaunch {
+  using X = typename Pair::Stream;
+  using V = typename Pair::Branch;
   Rule rule;
   normlab_cuda_learned_angle learned;
   const normlab_geonorm_forward_args& args;
@@ -118,13 +120,13 @@ struct ForwardLaunch {
 
   template <int kCols>
   int Width() {
-    using Layout = RowLayout<kCols, kThreadsFor<kCols, 1024>, kGroupFor<X, V>>;
-    return Launch(&ForwardKernel<Layout, X, V>, BlocksFor(args.x.rows, Layout::kRowsPerBlock),
-                  Layout::kBlock, stream, rule, learned, args);
+    using Layout = GeoNormLayout<Pair, kCols, 1024>;
+    return Launch(&ForwardKernel<Layout, X, V>, BlocksFor<Layout>(args.x.rows), Layout::kBlock,
+                  stream, rule, learned, args);
   }
   int AnyWidth() {
-    return Launch(&ForwardAnyKernel<Real, X, V>, BlocksFor(args.x.rows, 1), kAnyWidthBlock, stream,
-                  rule, learned, args);
+    return Launch(&ForwardAnyKernel<typename Pair::Real, X, V>, AnyWidthBlocksFor(args.x.rows),
+                  kAnyWidthBlock, stream, rule, learned, args);
   }
 };
 
@@ -139,17 +141,12 @@ extern "C" int NORMLAB_DEVICE(geonorm_forward)(const normlab_geonorm_options* op
                                                void* stream) {
   NORMLAB_RETURN_IF_FAULT(CheckGeoNormOptions(*options));
   NORMLAB_RETURN_IF_FAULT(CheckGeoNormForward(*args, AlignmentFor(args->x.cols, args->x.dtype)));
-  const Rule rule = MakeRule(*options);
+  NORMLAB_RETURN_IF_FAULT(CheckNumber("zero_rows", args->zero_rows));
   const auto learned = learned_angle != nullptr ? *learned_angle : normlab_cuda_learned_angle{};
-  const std::int64_t cols = args->x.cols;
-  if (args->x.dtype == NORMLAB_F64) {
-    return ForwardLaunch<double, double, double>{rule, learned, *args, stream}.AnyWidth();
-  }
-  if (args->x.dtype == NORMLAB_BF16) {
-    return DispatchWidth(cols, ForwardLaunch<float, Bf16, Bf16>{rule, learned, *args, stream});
-  }
-  if (args->v.dtype == NORMLAB_BF16) {
-    return DispatchWidth(cols, ForwardLaunch<float, float, Bf16>{rule, learned, *args, stream});
-  }
-  return DispatchWidth(cols, ForwardLaunch<float, float, float>{rule, learned, *args, stream});
+  NORMLAB_RETURN_IF_FAULT(CheckLearned(learned, args->x.dtype));
+  const Rule rule = MakeRule(*options);
+  return DispatchTypes(args->x.dtype, args->v.dtype, [&](auto types) {
+    using Pair = decltype(types);
+    return DispatchWidthOf<Pair>(args->x.cols, ForwardLaunch<Pair>{rule, learned, *args, stream});
+  });
 }

@@ -1,4 +1,4 @@
-// LayerNorm and RMSNorm on CUDA: one row in the registers of one to four warps. The backward pass
+// LayerNorm and RMSNorm on CUDA: one row in the registers of one to eight warps. The backward pass
 // reads g and x once: column sums (dgain, dbias) stay in registers while a thread strides over its
 // rows, go to one partial per row group, and are added in a fixed order by a second launch.
 #include "kernels/common/partial_sums.cuh"
@@ -21,8 +21,9 @@ __global__ void __launch_bounds__(Layout::kBlock, 1)
     LoadRow(DeviceRow<X>(args.x, at), own.thread, &x);
     const Statistics row = StatisticsOf(options, own.thread, &x);
     Normalize(row, own.thread, &x);
-    EachColumn<Layout>(
-        [&](int s, int i) { x.value[s][i] = x.value[s][i] * gain.value[s][i] + bias.value[s][i]; });
+    EachColumn<Layout>([&](int s, int i) {
+      x.value[s][i] = MultiplyAdd(x.value[s][i], gain.value[s][i], bias.value[s][i]);
+    });
     StoreRow(DeviceRow<Y>(args.y, at), own.thread, x);
     if (args.saved != nullptr && own.thread == 0) SaveStatistics<float>(row, args.saved, at);
   }
@@ -102,30 +103,31 @@ __global__ void __launch_bounds__(kAnyWidthBlock, 1)
 
 // ---- launches ----------------------------------------------------------------------------------
 
-template <class Real, class X, class Y>
+template <class Pair>
 struct ForwardLaunch {
+  using X = typename Pair::Stream;
+  using Y = typename Pair::Branch;
   const normlab_norm_options& options;
   const normlab_norm_forward_args& args;
   void* stream;
 
   template <int kCols>
   int Width() {
-    using Layout = RowLayout<kCols, kThreadsFor<kCols, 1024>, kGroupFor<X, Y>>;
-    return Launch(&ForwardKernel<Layout, X, Y>, BlocksFor(args.x.rows, Layout::kRowsPerBlock),
-                  Layout::kBlock, stream, options, args);
+    using Layout = NormForwardLayout<kCols>;
+    return Launch(&ForwardKernel<Layout, X, Y>, BlocksFor<Layout>(args.x.rows), Layout::kBlock,
+                  stream, options, args);
   }
   int AnyWidth() {
-    return Launch(&ForwardAnyKernel<Real, X, Y>, BlocksFor(args.x.rows, 1), kAnyWidthBlock, stream,
-                  options, args);
+    return Launch(&ForwardAnyKernel<typename Pair::Real, X, Y>, AnyWidthBlocksFor(args.x.rows),
+                  kAnyWidthBlock, stream, options, args);
   }
 };
 
-// One warp up to 768 columns, else four: two input rows and two rows of sums must fit.
-template <int kCols>
-constexpr int kBackwardThreads = kCols <= 768 ? kWarp : 4 * kWarp;
-
-template <class Real, class X, class Y>
+template <class Pair>
 struct BackwardLaunch {
+  using Real = typename Pair::Real;
+  using X = typename Pair::Stream;
+  using Y = typename Pair::Branch;
   const normlab_norm_options& options;
   const normlab_norm_backward_args& args;
   void* stream;
@@ -134,8 +136,8 @@ struct BackwardLaunch {
 
   template <int kCols>
   int Width() {
-    using Layout = RowLayout<kCols, kBackwardThreads<kCols>, kGroupFor<X, Y>>;
-    const std::int64_t blocks = BlocksFor(args.x.rows, Layout::kRowsPerBlock);
+    using Layout = NormBackwardLayout<kCols>;
+    const std::int64_t blocks = BlocksFor<Layout>(args.x.rows);
     if (!Columns()) {
       return Launch(&BackwardKernel<Layout, X, Y, false>, blocks, Layout::kBlock, stream, options,
                     args);
@@ -145,7 +147,7 @@ struct BackwardLaunch {
     return Finish(blocks * Layout::kRowsPerBlock);
   }
   int AnyWidth() {
-    const std::int64_t blocks = BlocksFor(args.x.rows, 1);
+    const std::int64_t blocks = AnyWidthBlocksFor(args.x.rows);
     NORMLAB_RETURN_IF_FAULT(Launch(&BackwardAnyKernel<Real, X, Y>, blocks, kAnyWidthBlock, stream,
                                    options, args, Columns()));
     return Columns() ? Finish(blocks) : NORMLAB_OK;
@@ -170,8 +172,7 @@ using namespace normlab::kernels;
 
 extern "C" int64_t NORMLAB_DEVICE(norm_workspace)(int64_t rows, int64_t cols,
                                                   normlab_dtype stream_type) {
-  const bool shared = HasOwnKernel(cols, stream_type) && cols <= 768;  // blocks of four rows
-  return BlocksFor(rows, 1) * 2 * (shared ? 4 : 1) * cols * RealBytes(stream_type);
+  return NormBackwardGroupsFor(rows, cols, stream_type) * 2 * cols * RealBytes(stream_type);
 }
 
 extern "C" int NORMLAB_DEVICE(norm_forward)(const normlab_norm_options* options,
@@ -180,16 +181,10 @@ extern "C" int NORMLAB_DEVICE(norm_forward)(const normlab_norm_options* options,
   const int alignment = AlignmentFor(args->x.cols, args->x.dtype);
   NORMLAB_RETURN_IF_FAULT(CheckNormForward(*args, alignment));
   NORMLAB_RETURN_IF_FAULT(CheckAlignment(args->gain, args->bias, alignment));
-  if (args->x.dtype == NORMLAB_F64) {
-    return ForwardLaunch<double, double, double>{*options, *args, stream}.AnyWidth();
-  }
-  if (args->x.dtype == NORMLAB_BF16) {
-    return DispatchWidth(args->x.cols, ForwardLaunch<float, Bf16, Bf16>{*options, *args, stream});
-  }
-  if (args->y.dtype == NORMLAB_BF16) {
-    return DispatchWidth(args->x.cols, ForwardLaunch<float, float, Bf16>{*options, *args, stream});
-  }
-  return DispatchWidth(args->x.cols, ForwardLaunch<float, float, float>{*options, *args, stream});
+  return DispatchTypes(args->x.dtype, args->y.dtype, [&](auto types) {
+    using Pair = decltype(types);
+    return DispatchWidthOf<Pair>(args->x.cols, ForwardLaunch<Pair>{*options, *args, stream});
+  });
 }
 
 extern "C" int NORMLAB_DEVICE(norm_backward)(const normlab_norm_options* options,
@@ -199,14 +194,8 @@ extern "C" int NORMLAB_DEVICE(norm_backward)(const normlab_norm_options* options
   NORMLAB_RETURN_IF_FAULT(CheckNormBackward(*args, alignment));
   NORMLAB_RETURN_IF_FAULT(CheckAlignment(args->gain, nullptr, alignment));
   NORMLAB_RETURN_IF_FAULT(CheckParameter("workspace", args->workspace, alignment));
-  if (args->x.dtype == NORMLAB_F64) {
-    return BackwardLaunch<double, double, double>{*options, *args, stream}.AnyWidth();
-  }
-  if (args->x.dtype == NORMLAB_BF16) {
-    return DispatchWidth(args->x.cols, BackwardLaunch<float, Bf16, Bf16>{*options, *args, stream});
-  }
-  if (args->g.dtype == NORMLAB_BF16) {
-    return DispatchWidth(args->x.cols, BackwardLaunch<float, float, Bf16>{*options, *args, stream});
-  }
-  return DispatchWidth(args->x.cols, BackwardLaunch<float, float, float>{*options, *args, stream});
+  return DispatchTypes(args->x.dtype, args->g.dtype, [&](auto types) {
+    using Pair = decltype(types);
+    return DispatchWidthOf<Pair>(args->x.cols, BackwardLaunch<Pair>{*options, *args, stream});
+  });
 }

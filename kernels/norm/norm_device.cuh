@@ -8,6 +8,33 @@
 
 namespace normlab::kernels {
 
+// Norms and residual updates share one layout for each direction, whatever the storage types: a
+// row's sums, and the column sums over rows, are then taken in one order, and an update with its
+// next norm gives the bits of the update and the norm apart. Forward passes hold few rows, backward
+// passes up to eight.
+template <int kCols>
+using NormForwardLayout = RowLayout<kCols, kCols <= 1024 ? kWarp : 2 * kWarp, 8>;
+template <int kCols>
+using NormBackwardLayout =
+    RowLayout<kCols, kCols <= 384 ? kWarp : (kCols / 8 + kWarp - 1) / kWarp * kWarp, 8>;
+
+// Row groups of a backward pass, each with partial column sums of its own.
+struct NormBackwardGroups {
+  std::int64_t rows;
+
+  template <int kCols>
+  std::int64_t Width() const {
+    using Layout = NormBackwardLayout<kCols>;
+    return BlocksFor<Layout>(rows) * Layout::kRowsPerBlock;
+  }
+  std::int64_t AnyWidth() const { return AnyWidthBlocksFor(rows); }
+};
+inline std::int64_t NormBackwardGroupsFor(std::int64_t rows, std::int64_t cols,
+                                          normlab_dtype stream) {
+  const NormBackwardGroups groups{rows};
+  return stream == NORMLAB_F64 ? groups.AnyWidth() : DispatchWidth(cols, groups);
+}
+
 struct Statistics {
   double mean, rstd;
 
@@ -39,7 +66,7 @@ __device__ __forceinline__ void Moments(bool centred, const RegisterRow<Layout>&
   float squares = 0;
   EachColumn<Layout>([&](int s, int i) {
     const float deviation = Holds<Layout>(s, thread) ? x.value[s][i] - *mean : 0.0f;
-    squares += deviation * deviation;
+    squares = MultiplyAdd(deviation, deviation, squares);
   });
   *variance = ReduceRow<Layout::kThreads>(squares, Add{}) / Layout::kCols;
 }
@@ -91,7 +118,8 @@ __device__ __forceinline__ void Normalize(const Statistics& row, int thread,
   const float mean = static_cast<float>(row.mean * first);
   const float rstd = static_cast<float>(row.rstd / first);
   EachColumn<Layout>([&](int s, int i) {
-    x->value[s][i] = Holds<Layout>(s, thread) ? (x->value[s][i] * first - mean) * rstd : 0.0f;
+    const float unit = MultiplyAdd(x->value[s][i], first, -mean) * rstd;
+    x->value[s][i] = Holds<Layout>(s, thread) ? unit : 0.0f;
   });
 }
 
@@ -103,7 +131,7 @@ __device__ __forceinline__ void ApplyParameters(const void* gain, const void* bi
   LoadParameter(gain, thread, 1.0f, &gains);
   LoadParameter(bias, thread, 0.0f, &biases);
   EachColumn<Layout>([&](int s, int i) {
-    unit->value[s][i] = unit->value[s][i] * gains.value[s][i] + biases.value[s][i];
+    unit->value[s][i] = MultiplyAdd(unit->value[s][i], gains.value[s][i], biases.value[s][i]);
   });
 }
 
@@ -124,19 +152,19 @@ __device__ __forceinline__ void ThroughNorm(bool centred, const Statistics& row,
   EachColumn<Layout>([&](int s, int i) {
     float& upstream = g->value[s][i];
     if (sums != nullptr) {
-      sums->gain.value[s][i] += upstream * unit.value[s][i];
+      sums->gain.value[s][i] = MultiplyAdd(upstream, unit.value[s][i], sums->gain.value[s][i]);
       sums->bias.value[s][i] += upstream;
     }
     upstream *= gains.value[s][i];
     means[0] += upstream;
-    means[1] += upstream * unit.value[s][i];
+    means[1] = MultiplyAdd(upstream, unit.value[s][i], means[1]);
   });
   ReduceRows<Layout::kThreads>(means, Add{});
   const float of_one = centred ? means[0] / Layout::kCols : 0.0f;
   const float of_unit = means[1] / Layout::kCols;
   const float first = row.Step(), rstd = static_cast<float>(row.rstd / first);
   EachColumn<Layout>([&](int s, int i) {
-    const float across = g->value[s][i] - of_one - unit.value[s][i] * of_unit;
+    const float across = MultiplyAdd(-unit.value[s][i], of_unit, g->value[s][i] - of_one);
     g->value[s][i] = Holds<Layout>(s, thread) ? rstd * across * first : 0.0f;
   });
 }

@@ -1,6 +1,8 @@
 // Residual updates on CUDA, backward: the branch's norm and the sum are worked out again in
 // registers, every input is read once and every gradient written once. Column sums stay in
 // registers while a thread strides over its rows; a second launch adds the partials.
+#include <algorithm>
+
 #include "kernels/common/partial_sums.cuh"
 #include "kernels/include/normlab_kernels_cuda.h"
 #include "kernels/residual/residual_check.h"
@@ -51,8 +53,8 @@ __device__ __forceinline__ double FactorGradients(const normlab_residual_form& f
   float total = 0;
   EachColumn<Layout>([&](int s, int i) {
     const float part = upstream.value[s][i] * h.value[s][i];
-    by_column->value[s][i] += b * part;
-    total += part * factors.value[s][i];
+    by_column->value[s][i] = MultiplyAdd(b, part, by_column->value[s][i]);
+    total = MultiplyAdd(part, factors.value[s][i], total);
   });
   return total;
 }
@@ -107,8 +109,7 @@ __global__ void __launch_bounds__(Layout::kBlock, 1)
     ScaleBy(static_cast<float>(form.a), &result);
     StoreRow(DeviceRow<X>(args.dx, at), own.thread, result);
     if (args.dg.data == nullptr) continue;
-    result = RegisterRow<Layout>{};
-    Join(form, factor, own.thread, result, &upstream);
+    ScaleBranch(form, factor, own.thread, &upstream);
     if (kBranch) {
       ThroughNorm(form.branch.options.kind == NORMLAB_LAYERNORM, branch, form.branch.gain,
                   own.thread, unit, &upstream, &inner);
@@ -179,6 +180,11 @@ struct AnyBackwardRow {
     return Get<double>(DeviceRow<X>(args.dstream, at) + c);
   }
 
+  // Rounded as the norm alone would leave it, and as automatic differentiation would add it up.
+  __device__ double Joined(std::int64_t c, double through) const {
+    return static_cast<Real>(Direct(c) + static_cast<Real>(through));
+  }
+
   __device__ void Run() const {
     if (form.next.present == 0 || args.dnext.data == nullptr) {
       return AfterNext([&](std::int64_t c) { return Direct(c); });
@@ -191,7 +197,7 @@ struct AnyBackwardRow {
         form.next, next.rstd, sums, kNextGain,
         [&](std::int64_t c) { return Get<double>(dnext + c); },
         [&](std::int64_t c) { return (Get<double>(stream + c) - next.mean) * next.rstd; },
-        [&](auto through) { AfterNext([&](std::int64_t c) { return Direct(c) + through(c); }); });
+        [&](auto through) { AfterNext([&](std::int64_t c) { return Joined(c, through(c)); }); });
   }
 
   template <class Upstream>
@@ -252,16 +258,14 @@ __global__ void __launch_bounds__(kAnyWidthBlock, 1)
 
 // ---- launches ----------------------------------------------------------------------------------
 
-std::int64_t GroupsFor(std::int64_t rows, std::int64_t cols, normlab_dtype stream) {
-  const int shared = ResidualRowsPerBlock(cols, stream);
-  return BlocksFor(rows, shared) * shared;
-}
-
 // The workspace: one double per group for dL/db, in whole packets, then the column sums.
 std::int64_t NumberBytes(std::int64_t groups) { return (groups + 1) / 2 * 16; }
 
-template <class Real, class X, class G>
+template <class Pair>
 struct BackwardLaunch {
+  using Real = typename Pair::Real;
+  using X = typename Pair::Stream;
+  using G = typename Pair::Branch;
   const normlab_residual_form& form;
   normlab_residual_backward_args args;
   const void* learned;
@@ -273,7 +277,9 @@ struct BackwardLaunch {
   BackwardLaunch(const normlab_residual_form& the_form, const normlab_residual_backward_args& given,
                  const void* learned_b, void* queue)
       : form(the_form), args(given), learned(learned_b), stream(queue) {
-    groups = GroupsFor(args.dx.rows, args.dx.cols, args.dx.dtype);
+    const std::int64_t rows = args.dx.rows;
+    groups = HasShape(form) ? NormBackwardGroupsFor(rows, args.dx.cols, args.dx.dtype)
+                            : AnyWidthBlocksFor(rows);
     plan.learned = learned;
     plan.db_partials = args.db != nullptr ? static_cast<double*>(args.workspace) : nullptr;
     if (args.workspace != nullptr) {
@@ -293,40 +299,22 @@ struct BackwardLaunch {
     for (int i = 0; i < outputs.wanted; ++i) plan.sums[outputs.kind[i]] = true;
   }
 
-  template <ResidualShape kShape>
-  struct OfShape {
-    BackwardLaunch& launch;
-
-    template <int kCols>
-    int Width() {
-      using Layout = RowLayout<kCols, kThreadsForMany<kCols>, kGroupFor<X, G>>;
-      NORMLAB_RETURN_IF_FAULT(Launch(&BackwardKernel<Layout, X, G, kShape>,
-                                     launch.groups / Layout::kRowsPerBlock, Layout::kBlock,
-                                     launch.stream, launch.form, launch.args, launch.plan));
-      return launch.Finish();
-    }
-    int AnyWidth() { return launch.AnyWidth(); }
-  };
-
-  template <ResidualShape kShape>
-  int Shape(std::int64_t cols) {
-    if constexpr (sizeof(Real) == 8) {
-      return AnyWidth();
-    } else {
-      return DispatchWidth(cols, OfShape<kShape>{*this});
-    }
+  template <ResidualShape kShape, int kCols>
+  int Width() {
+    using Layout = NormBackwardLayout<kCols>;
+    NORMLAB_RETURN_IF_FAULT(Launch(&BackwardKernel<Layout, X, G, kShape>,
+                                   groups / Layout::kRowsPerBlock, Layout::kBlock, stream, form,
+                                   args, plan));
+    return Finish();
   }
   int AnyWidth() {
-    // Forms without a kernel of their own come here at the presets' widths too.
-    groups = BlocksFor(args.dx.rows, 1);
-    outputs.groups = groups;
     NORMLAB_RETURN_IF_FAULT(
         Launch(&BackwardAnyKernel<Real, X, G>, groups, kAnyWidthBlock, stream, form, args, plan));
     return Finish();
   }
   int Finish() {
     NORMLAB_RETURN_IF_FAULT(LaunchAddColumns(outputs, stream));
-    if (plan.db_partials == nullptr) return NORMLAB_OK;
+    if (args.db == nullptr) return NORMLAB_OK;
     return LaunchAddNumbers(plan.db_partials, groups, 1, args.db, stream);
   }
 };
@@ -338,7 +326,9 @@ using namespace normlab::kernels;
 
 extern "C" int64_t NORMLAB_DEVICE(residual_workspace)(int64_t rows, int64_t cols,
                                                       normlab_dtype stream_type) {
-  const int64_t groups = GroupsFor(rows, cols, stream_type);
+  // Forms without a kernel in registers take the kernel for any width at every width.
+  const int64_t groups =
+      std::max(NormBackwardGroupsFor(rows, cols, stream_type), AnyWidthBlocksFor(rows));
   return NumberBytes(groups) + groups * kResidualSums * cols * RealBytes(stream_type);
 }
 
@@ -350,21 +340,13 @@ extern "C" int NORMLAB_DEVICE(residual_backward)(const normlab_residual_form* fo
   NORMLAB_RETURN_IF_FAULT(CheckResidualBackward(*form, *args, alignment));
   NORMLAB_RETURN_IF_FAULT(CheckStages(*form, alignment));
   NORMLAB_RETURN_IF_FAULT(CheckParameter("workspace", args->workspace, 16));
+  NORMLAB_RETURN_IF_FAULT(CheckNumber("db", args->db));
+  NORMLAB_RETURN_IF_FAULT(CheckPointer("learned b", learned_b, args->dx.dtype));
   if (learned_b != nullptr && args->dg.data == nullptr && args->dx.rows > 0) {
     return Fail("residual: dg may be left out only where it equals dx");
   }
-  if (args->dx.dtype == NORMLAB_F64) {
-    return DispatchShape(*form, cols,
-                         BackwardLaunch<double, double, double>{*form, *args, learned_b, stream});
-  }
-  if (args->dx.dtype == NORMLAB_BF16) {
-    return DispatchShape(*form, cols,
-                         BackwardLaunch<float, Bf16, Bf16>{*form, *args, learned_b, stream});
-  }
-  if (args->g.dtype == NORMLAB_BF16) {
-    return DispatchShape(*form, cols,
-                         BackwardLaunch<float, float, Bf16>{*form, *args, learned_b, stream});
-  }
-  return DispatchShape(*form, cols,
-                       BackwardLaunch<float, float, float>{*form, *args, learned_b, stream});
+  return DispatchTypes(args->dx.dtype, args->g.dtype, [&](auto types) {
+    using Pair = decltype(types);
+    return DispatchForm<Pair>(*form, cols, BackwardLaunch<Pair>(*form, *args, learned_b, stream));
+  });
 }

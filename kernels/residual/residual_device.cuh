@@ -16,30 +16,50 @@ __device__ __forceinline__ double FactorOf(const normlab_residual_form& form, co
   return learned == nullptr ? form.b : form.b * Get<double>(static_cast<const Real*>(learned));
 }
 
+// h becomes b·factors·h.
+template <class Layout>
+__device__ __forceinline__ void ScaleBranch(const normlab_residual_form& form, double factor,
+                                            int thread, RegisterRow<Layout>* h) {
+  const float b = static_cast<float>(factor);
+  RegisterRow<Layout> factors;
+  LoadParameter(form.b_columns, thread, 1.0f, &factors);
+  EachColumn<Layout>(
+      [&](int s, int i) { h->value[s][i] = b * h->value[s][i] * factors.value[s][i]; });
+}
+
 // h becomes a·x + b·factors·h.
 template <class Layout>
 __device__ __forceinline__ void Join(const normlab_residual_form& form, double factor, int thread,
                                      const RegisterRow<Layout>& x, RegisterRow<Layout>* h) {
-  const float a = static_cast<float>(form.a), b = static_cast<float>(factor);
-  RegisterRow<Layout> factors;
-  LoadParameter(form.b_columns, thread, 1.0f, &factors);
-  EachColumn<Layout>([&](int s, int i) {
-    h->value[s][i] = a * x.value[s][i] + b * h->value[s][i] * factors.value[s][i];
-  });
+  const float a = static_cast<float>(form.a);
+  ScaleBranch(form, factor, thread, h);
+  EachColumn<Layout>(
+      [&](int s, int i) { h->value[s][i] = MultiplyAdd(a, x.value[s][i], h->value[s][i]); });
 }
 
-// Calls run.Shape<shape>(cols), or run.AnyWidth() for forms without a kernel in registers.
-template <class Run>
-int DispatchShape(const normlab_residual_form& form, std::int64_t cols, Run run) {
-  if (form.branch.present != 0 && form.post.present != 0) return run.AnyWidth();
-  if (form.branch.present != 0) return run.template Shape<ResidualShape::kBranch>(cols);
-  if (form.post.present != 0) return run.template Shape<ResidualShape::kPost>(cols);
-  return run.template Shape<ResidualShape::kPlain>(cols);
+// Whether an update of that form has kernels in registers, at the widths that have any.
+inline bool HasShape(const normlab_residual_form& form) {
+  return form.branch.present == 0 || form.post.present == 0;
 }
 
-// Rows that share a block: four where a warp owns a row.
-inline int ResidualRowsPerBlock(std::int64_t cols, normlab_dtype stream) {
-  return HasOwnKernel(cols, stream) && cols <= 384 ? 4 : 1;
+// Launches an update: run.Width<shape, cols>(), or run.AnyWidth() where there is no such kernel.
+template <class Pair, class Run>
+struct OfForm {
+  const normlab_residual_form& form;
+  Run run;
+
+  template <int kCols>
+  int Width() {
+    if (form.branch.present != 0) return run.template Width<ResidualShape::kBranch, kCols>();
+    if (form.post.present != 0) return run.template Width<ResidualShape::kPost, kCols>();
+    return run.template Width<ResidualShape::kPlain, kCols>();
+  }
+  int AnyWidth() { return run.AnyWidth(); }
+};
+template <class Pair, class Run>
+int DispatchForm(const normlab_residual_form& form, std::int64_t cols, Run run) {
+  return HasShape(form) ? DispatchWidthOf<Pair>(cols, OfForm<Pair, Run>{form, run})
+                        : run.AnyWidth();
 }
 
 inline int CheckStages(const normlab_residual_form& form, int alignment) {

@@ -99,38 +99,24 @@ __global__ void __launch_bounds__(kAnyWidthBlock, 1)
 
 // ---- launches ----------------------------------------------------------------------------------
 
-template <class Real, class X, class G>
+template <class Pair>
 struct ForwardLaunch {
+  using X = typename Pair::Stream;
+  using G = typename Pair::Branch;
   const normlab_residual_form& form;
   const normlab_residual_forward_args& args;
   const void* learned;
   void* stream;
 
-  template <ResidualShape kShape>
-  struct OfShape {
-    const ForwardLaunch& launch;
-
-    template <int kCols>
-    int Width() {
-      using Layout = RowLayout<kCols, kThreadsForMany<kCols>, kGroupFor<X, G>>;
-      return Launch(&ForwardKernel<Layout, X, G, kShape>,
-                    BlocksFor(launch.args.x.rows, Layout::kRowsPerBlock), Layout::kBlock,
-                    launch.stream, launch.form, launch.args, launch.learned);
-    }
-    int AnyWidth() { return launch.AnyWidth(); }
-  };
-
-  template <ResidualShape kShape>
-  int Shape(std::int64_t cols) {
-    if constexpr (sizeof(Real) == 8) {
-      return AnyWidth();
-    } else {
-      return DispatchWidth(cols, OfShape<kShape>{*this});
-    }
+  template <ResidualShape kShape, int kCols>
+  int Width() {
+    using Layout = NormForwardLayout<kCols>;
+    return Launch(&ForwardKernel<Layout, X, G, kShape>, BlocksFor<Layout>(args.x.rows),
+                  Layout::kBlock, stream, form, args, learned);
   }
-  int AnyWidth() const {
-    return Launch(&ForwardAnyKernel<Real, X, G>, BlocksFor(args.x.rows, 1), kAnyWidthBlock, stream,
-                  form, args, learned);
+  int AnyWidth() {
+    return Launch(&ForwardAnyKernel<typename Pair::Real, X, G>, AnyWidthBlocksFor(args.x.rows),
+                  kAnyWidthBlock, stream, form, args, learned);
   }
 };
 
@@ -145,19 +131,10 @@ extern "C" int NORMLAB_DEVICE(residual_forward)(const normlab_residual_form* for
   const int alignment = AlignmentFor(args->x.cols, args->x.dtype);
   NORMLAB_RETURN_IF_FAULT(CheckResidualForward(*form, *args, alignment));
   NORMLAB_RETURN_IF_FAULT(CheckStages(*form, alignment));
-  const std::int64_t cols = args->x.cols;
-  if (args->x.dtype == NORMLAB_F64) {
-    return DispatchShape(*form, cols,
-                         ForwardLaunch<double, double, double>{*form, *args, learned_b, stream});
-  }
-  if (args->x.dtype == NORMLAB_BF16) {
-    return DispatchShape(*form, cols,
-                         ForwardLaunch<float, Bf16, Bf16>{*form, *args, learned_b, stream});
-  }
-  if (args->g.dtype == NORMLAB_BF16) {
-    return DispatchShape(*form, cols,
-                         ForwardLaunch<float, float, Bf16>{*form, *args, learned_b, stream});
-  }
-  return DispatchShape(*form, cols,
-                       ForwardLaunch<float, float, float>{*form, *args, learned_b, stream});
+  NORMLAB_RETURN_IF_FAULT(CheckPointer("learned b", learned_b, args->x.dtype));
+  return DispatchTypes(args->x.dtype, args->g.dtype, [&](auto types) {
+    using Pair = decltype(types);
+    return DispatchForm<Pair>(*form, args->x.cols,
+                              ForwardLaunch<Pair>{*form, *args, learned_b, stream});
+  });
 }
