@@ -58,6 +58,14 @@ void TakeLearned(const LearnedAngle& learned, normlab_geonorm_options* options) 
   if (learned.bias.defined()) options->bias = learned.bias.detach().item<double>();
 }
 
+void CheckCounter(const at::Tensor& zero_rows, const at::Tensor& on) {
+  if (!zero_rows.defined()) return;
+  CheckSameDevice("zero_rows", zero_rows, on);
+  TORCH_CHECK(zero_rows.scalar_type() == at::kLong && zero_rows.numel() == 1,
+              "zero_rows must be one int64, not ", zero_rows.scalar_type(), " of shape ",
+              zero_rows.sizes());
+}
+
 }  // namespace
 
 bool HasKernels(const at::Tensor& tensor) {
@@ -77,7 +85,7 @@ std::optional<CudaMemory> CudaMemoryOf(int device) {
 void CallGeoNormForward(const at::Tensor& on, normlab_geonorm_options options,
                         const LearnedAngle& learned, normlab_geonorm_forward_args args,
                         const at::Tensor& zero_rows) {
-  CheckSameDevice("zero_rows", zero_rows, on);
+  CheckCounter(zero_rows, on);
   if (!on.is_cpu()) {
     const OnCuda cuda(on);
     const LearnedOnDevice numbers(learned, on);

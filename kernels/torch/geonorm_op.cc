@@ -32,11 +32,11 @@ struct GeoNormNode : torch::autograd::Function<GeoNormNode> {
                             const std::optional<at::Tensor>& scale,
                             const std::optional<at::Tensor>& bias, const GeoNormOptions& asked) {
     CheckSameSizes("x", x, "v", v);
-    CheckSameDevice("probes", asked.probes, x);
     const normlab_geonorm_options options = AsOptions(asked);
     at::Tensor y = at::empty_like(x);
     normlab_geonorm_forward_args args{AsMatrix("x", x), AsMatrix("v", v), AsMatrix("y", y),
                                       nullptr,          nullptr,          nullptr};
+    CheckProbes(asked.probes, x);
     at::Tensor saved =
         at::empty({args.x.rows, NORMLAB_GEONORM_SAVED}, x.options().dtype(RealType(x)));
     args.saved = saved.data_ptr();

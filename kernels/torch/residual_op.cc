@@ -104,7 +104,6 @@ struct ResidualNode : torch::autograd::Function<ResidualNode> {
                                const Optional& bias1, const Optional& gain2, const Optional& bias2,
                                const Optional& optional_b, const ResidualSpec& spec) {
     CheckSameSizes("x", x, "g", g);
-    CheckSameDevice("probes", spec.probes, x);
     const Form form = FormOf(spec);
     const variable_list given = {OrUndefined(gain0), OrUndefined(bias0), OrUndefined(gain1),
                                  OrUndefined(bias1), OrUndefined(gain2), OrUndefined(bias2)};
@@ -114,6 +113,7 @@ struct ResidualNode : torch::autograd::Function<ResidualNode> {
     normlab_residual_forward_args args{};
     args.x = AsMatrix("x", x);
     args.g = AsMatrix("g", g);
+    CheckProbes(spec.probes, x);
     args.stream = AsMatrix("stream", stream);
     if (form.present[2]) {
       next = at::empty_like(g);

@@ -55,6 +55,18 @@ at::ScalarType RealType(const at::Tensor& stream) {
   return stream.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
 }
 
+void CheckProbes(const at::Tensor& probes, const at::Tensor& stream) {
+  if (!probes.defined()) return;
+  CheckSameDevice("probes", probes, stream);
+  const std::int64_t rows = stream.numel() / stream.size(-1);
+  const auto sizes = {rows, std::int64_t{NORMLAB_ROW_PROBES}};
+  TORCH_CHECK(
+      probes.scalar_type() == RealType(stream) && probes.sizes() == sizes && probes.is_contiguous(),
+      "probes must be ", RealType(stream), " of shape ", at::IntArrayRef(sizes),
+      " and contiguous, not ", probes.scalar_type(), " of shape ", probes.sizes(), " with strides ",
+      probes.strides());
+}
+
 at::Tensor AsParameter(const char* name, const at::Tensor& parameter, const at::Tensor& stream) {
   if (!parameter.defined()) return parameter;
   TORCH_CHECK(parameter.dim() == 1 && parameter.size(0) == stream.size(-1), name, " has the shape ",

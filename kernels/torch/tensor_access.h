@@ -21,6 +21,9 @@ void CheckSameSizes(const char* name, const at::Tensor& one, const char* other_n
 // Throws c10::Error unless `tensor` is undefined or on the device of `stream`.
 void CheckSameDevice(const char* name, const at::Tensor& tensor, const at::Tensor& stream);
 
+// Throws c10::Error unless `probes` is undefined, or holds the numbers of every row of `stream`.
+void CheckProbes(const at::Tensor& probes, const at::Tensor& stream);
+
 // Type of statistics, gains and biases that goes with a stream.
 at::ScalarType RealType(const at::Tensor& stream);
 
