@@ -1,11 +1,13 @@
-"""What deploy/gpu-check says where something is missing: one sentence, exit code 1, no result.
+"""What deploy/gpu-check says where something is missing, and what it writes at the end.
 
-The programs that it asks (nvidia-smi, nvcc, a Python with torch) are stood in for by scripts that
-answer as the real ones do.
+The programs that it asks (nvidia-smi, nvcc, a Python with torch, and for a whole run CMake, CTest
+and the bench) are stood in for by scripts that answer as the real ones do.
 """
 
+import json
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -35,15 +37,66 @@ CASES = [
 ]
 
 
-def run(programs, arguments):
+# A whole run: the build leaves a trainer and a table of registers, one of two tests fails.
+CMAKE = """[ "$1" = --build ] || exit 0
+mkdir -p build/gpu-check/bin
+echo 'echo {}' >build/gpu-check/bin/normlab-trainer
+chmod +x build/gpu-check/bin/normlab-trainer
+echo '| kernels of | width |' >build/gpu-check/kernel-registers.md"""
+CTEST = """while [ $# -gt 0 ]; do [ "$1" != --output-junit ] || out=$2; shift; done
+[ -n "$out" ] || exit 0
+echo '<testsuite><testcase name="good" status="run"/>' >"$out"
+echo '<testcase name="bad" status="fail"/></testsuite>' >>"$out"
+exit 8"""
+ROWS = [{"name": "geonorm/8x768/bf16/fwd/vs_copy", "value": 0.875, "unit": "ratio", "spread": 0.01}]
+# The bench prints rows when it is asked for those shapes, and has an error otherwise.
+PYTHON = """case "$*" in
+  -c*) echo 2.9.1 12.8 /nowhere/torch "$0" ;;
+  *gpu_bench.py\\ --json\\ --shapes\\ 8x768) echo '%s' ;;
+  *gpu_bench.py\\ --json*) echo 'RuntimeError: no compiler' >&2; exit 1 ;;
+  *) exec %s "$@" ;;
+esac""" % (json.dumps(ROWS), sys.executable)
+MACHINE = {"nvidia-smi": GPU, "nvcc": NVCC, "cmake": CMAKE, "ctest": CTEST, "py": PYTHON,
+           "readelf": "echo 'NEEDED libtorch_cuda.so'"}
+
+
+def run(programs, arguments, project=ROOT):
     with tempfile.TemporaryDirectory() as folder:
         for name, body in programs.items():
             program = pathlib.Path(folder) / name
             program.write_text(f"#!/bin/sh\n{body}\n", encoding="utf-8")
             program.chmod(0o755)
         environment = dict(os.environ, PATH=f"{folder}:{os.environ['PATH']}")
-        return subprocess.run([str(ROOT / "deploy/gpu-check"), *arguments], env=environment,
+        return subprocess.run([str(project / "deploy/gpu-check"), *arguments], env=environment,
                               capture_output=True, text=True, check=False)
+
+
+def whole_run(options):
+    """The report of a run on a machine with everything, and what was said."""
+    with tempfile.TemporaryDirectory() as folder:
+        project = pathlib.Path(folder)
+        for part in ("deploy/gpu-check", "deploy/common.sh", "tests/kernels/bench/gpu_bench.py"):
+            (project / part).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(ROOT / part, project / part)
+        done = run(MACHINE, ["--python", "py", *options], project)
+        said = done.stdout + done.stderr
+        assert done.returncode == 1, f"a test failed, so exit 1, not {done.returncode}\n{said}"
+        report = json.loads((project / "build/gpu-check/gpu-check.json").read_text())
+        assert (project / "build/gpu-check/gpu-check.md").read_text() in done.stdout, said
+        return report, said
+
+
+def check_whole_runs():
+    report, said = whole_run(["--", "--shapes", "8x768"])
+    assert report["schema"] == "normlab.gpu_check.v1" and report["rows"] == ROWS, report
+    assert report["gpu"] == "NVIDIA H200, 580.65.06" and report["torch_cuda"] == "12.8", report
+    assert report["tests"] == {"run": 2, "failed": ["bad"]}, report
+    for sentence in ("2 tests, 1 failed", "| geonorm/8x768/bf16/fwd | 0.88 ± 0.01 |",
+                     "| kernels of | width |"):
+        assert sentence in said, f"no '{sentence}' in\n{said}"
+    report, said = whole_run([])
+    assert report["rows"] == [] and report["tests"]["failed"] == ["bad"], report
+    assert "Not measured: RuntimeError: no compiler" in said, said
 
 
 def main():
@@ -53,7 +106,8 @@ def main():
         assert done.returncode == 1, f"{arguments} with {programs}: exit {done.returncode}\n{said}"
         for sentence in sentences:
             assert sentence in said, f"{arguments} with {programs}: no '{sentence}' in\n{said}"
-    print(f"{len(CASES)} ways to fail, each with its sentence")
+    check_whole_runs()
+    print(f"{len(CASES)} ways to fail, each with its sentence, and two whole runs")
     return 0
 
 

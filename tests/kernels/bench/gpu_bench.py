@@ -1,15 +1,24 @@
-"""Times the operations against a copy, against eager and against compiled PyTorch, in one run.
+"""Times the operations on a GPU against a copy, against eager and compiled PyTorch, in one run.
 
-    gpu_bench.py [--shapes 65536x768,...] [--peers copy,eager,compiled] [--json FILE]
+    gpu_bench.py [--shapes 65536x768,...] [--types bf16,mixed,f32] [--peers copy,eager,compiled]
+                 [--rounds N] [--json]
+    gpu_bench.py --table FILE
 
 Rows are named <op>/<rows>x<width>/<type>/<pass>/<measure>: GB_per_s counts each input and output
-once (docs/kernels.md); vs_copy is that over the bandwidth of a copy in the same run; vs_eager and
-vs_compiled are times of the peer over ours. Spread is half the distance of the quartiles. Writes
-the rows as JSON to FILE, and a table to standard output. Exits with 1 where a peer could not be
-measured.
+once (docs/kernels.md); vs_copy is that over the bandwidth of a copy; vs_eager and vs_compiled are
+times of the peer over ours, peers having been measured in turn with ours. Values are medians over
+the rounds, spread is half the distance of the quartiles. "mixed" is an fp32 stream with a bf16
+branch. Prints a table, with --json the array of rows; --table prints the table of such an array.
+Exits with 1 where something could not be measured, or where a peer computes something else.
+
+On a GPU a call is the replay of its CUDA graph, so that the time is the device's and not Python's,
+between two events of the stream; before each, other memory is read until the caches hold nothing of
+it.
 """
 
 import argparse
+import collections
+import importlib
 import json
 import os
 import pathlib
@@ -17,10 +26,16 @@ import statistics
 import sys
 import time
 
-import torch
+torch = None  # imported by measure(): a table is printed without
 
-SHAPES = "65536x768,32768x1024,16384x1600,8192x2048"
-TYPES = {"bf16": torch.bfloat16, "f32": torch.float32}
+SHAPES = "65536x768,16384x1600,16384x2048"
+TYPES = {"bf16": ("bfloat16", "bfloat16"), "mixed": ("float32", "bfloat16"),
+         "f32": ("float32", "float32")}  # of the stream and of the branch
+CACHED_BYTES = 1 << 29  # more than the caches of any GPU hold
+
+# Both functions take (x, v, gain); rows of the stream's and of the branch's type that a pass reads
+# and writes. dg of a residual update is a matrix of its own only where the types differ.
+Operation = collections.namedtuple("Operation", "ours eager forward backward backward_mixed")
 
 
 def eager_geonorm(x, v, gain):
@@ -42,74 +57,116 @@ def eager_rmsnorm(x, v, gain):
 
 def eager_pre(x, v, gain):
     stream = x + v
-    return stream, eager_layernorm(stream, v, gain)
+    return stream, eager_layernorm(stream, v, gain).to(v.dtype)
 
 
 def eager_post(x, v, gain):
     return eager_layernorm(x + v, v, gain)
 
 
-def operations():
-    """op -> (ours, eager, tensors read and written forward, the same backward)."""
+def operations(mixed):
     ops = torch.ops.normlab
-    pre = {"next_norm": "layernorm"}
-    return {
-        "geonorm": (lambda x, v, w: ops.geonorm(x, v, 0.5), eager_geonorm, 3, 5),
-        "layernorm": (lambda x, v, w: ops.layernorm(x, w), eager_layernorm, 2, 3),
-        "rmsnorm": (lambda x, v, w: ops.rmsnorm(x, w), eager_rmsnorm, 2, 3),
-        "residual-pre": (lambda x, v, w: ops.residual(x, v, next_gain=w, **pre), eager_pre, 4, 4),
-        "residual-post": (lambda x, v, w: ops.residual(x, v, post_norm="layernorm", post_gain=w)[0],
-                          eager_post, 3, 4),
+    found = {
+        "geonorm": Operation(lambda x, v, w: ops.geonorm(x, v, 0.5), eager_geonorm,
+                             (2, 1), (3, 2), (3, 2)),
+        "residual-pre": Operation(
+            lambda x, v, w: ops.residual(x, v, next_norm="layernorm", next_gain=w), eager_pre,
+            (2, 2), (3, 1), (3, 2)),
+        "residual-post": Operation(
+            lambda x, v, w: ops.residual(x, v, post_norm="layernorm", post_gain=w)[0], eager_post,
+            (2, 1), (3, 1), (3, 2)),
     }
+    if not mixed:
+        found["layernorm"] = Operation(lambda x, v, w: ops.layernorm(x, w), eager_layernorm,
+                                       (2, 0), (3, 0), None)
+        found["rmsnorm"] = Operation(lambda x, v, w: ops.rmsnorm(x, w), eager_rmsnorm,
+                                     (2, 0), (3, 0), None)
+    return found
 
 
-class Timer:
-    """Seconds of a call on a device: by its own events, or by the clock on the CPU."""
+class CpuTimer:
+    """Seconds by the clock."""
 
-    def __init__(self, device, rounds, seconds):
-        self.cuda, self.count, self.seconds = device.startswith("cuda"), rounds, seconds
+    def ready(self, call):
+        return call
 
-    def once(self, call, repeats):
-        if not self.cuda:
-            begin = time.perf_counter()
-            for _ in range(repeats):
-                call()
-            return (time.perf_counter() - begin) / repeats
-        begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-        begin.record()
-        for _ in range(repeats):
-            call()
-        end.record()
-        end.synchronize()
-        return begin.elapsed_time(end) / 1e3 / repeats
+    def once(self, call):
+        begin = time.perf_counter()
+        call()
+        return time.perf_counter() - begin
 
-    def rounds(self, calls):
-        """Seconds of each call, over rounds that take turns, so that all see the same machine."""
-        for call in calls.values():
+
+class GpuTimer:
+    """Seconds between two events of the stream, of a call that finds nothing in the caches."""
+
+    def __init__(self, device):
+        self.others = torch.ones(CACHED_BYTES // 4, device=device)
+
+    def ready(self, call):
+        """The call as a CUDA graph; it runs first, to be compiled and to find its memory."""
+        side = torch.cuda.Stream()
+        side.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(side):
             for _ in range(3):
                 call()
-        repeats = {name: max(1, int(self.seconds / max(self.once(call, 2), 1e-7)))
-                   for name, call in calls.items()}
-        times = {name: [] for name in calls}
-        for _ in range(self.count):
-            for name, call in calls.items():
-                times[name].append(self.once(call, repeats[name]))
-        return times
+        torch.cuda.current_stream().wait_stream(side)
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            call()
+        return graph.replay
+
+    def once(self, call):
+        begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        # Read, not written: what is written would go to memory while the call is timed. It takes
+        # long enough for the launches below to be waiting in the stream when it ends.
+        self.others.sum()
+        begin.record()
+        call()
+        end.record()
+        end.synchronize()
+        return begin.elapsed_time(end) / 1e3
 
 
-def both_passes(function, tensors, gradients):
-    def call():
-        outputs = function(*tensors)
-        outputs = outputs if isinstance(outputs, tuple) else (outputs,)
-        torch.autograd.grad(outputs, tensors, gradients[: len(outputs)], allow_unused=True)
-    return call
+def in_turn(timer, calls, rounds):
+    """Seconds of each call in each round; calls take turns, so that all see the same machine."""
+    ready = {name: timer.ready(call) for name, call in calls.items()}
+    for call in ready.values():
+        for _ in range(3):
+            timer.once(call)
+    times = {name: [] for name in ready}
+    for _ in range(rounds):
+        for name, call in ready.items():
+            times[name].append(timer.once(call))
+    return times
+
+
+def outputs_of(function, tensors):
+    outputs = function(*tensors)
+    return outputs if isinstance(outputs, tuple) else (outputs,)
+
+
+def gradients_of(function, tensors, upstream):
+    return torch.autograd.grad(outputs_of(function, tensors), tensors, upstream, allow_unused=True)
 
 
 def forward_only(function, tensors):
-    def call():
-        with torch.no_grad():
-            function(*tensors)
-    return call
+    with torch.no_grad():
+        function(*tensors)
+
+
+def check(name, operation, tensors, upstream):
+    """What is timed must be the same, in both directions, to the rounding of the types."""
+    ours, eager = (
+        [*outputs_of(f, tensors), *gradients_of(f, tensors, upstream)]
+        for f in (operation.ours, operation.eager))
+    narrow = any(t.dtype == torch.bfloat16 for t in tensors)
+    for one, other in zip(ours, eager):
+        if one is None and other is None:
+            continue
+        difference = (one.float() - other.float()).abs().max().item()
+        size = other.float().abs().max().item()
+        if not difference <= (3e-2 if narrow else 1e-3) * size:
+            sys.exit(f"{name} and its peer disagree: {difference} where numbers reach {size}")
 
 
 def row(name, values, unit):
@@ -118,48 +175,48 @@ def row(name, values, unit):
             "spread": (quartiles[2] - quartiles[0]) / 2}
 
 
-def check(name, ours, eager, tensors):
-    """What is timed must be the same: to the rounding of the type."""
-    got, want = ours(*tensors), eager(*tensors)
-    got, want = (t if isinstance(t, tuple) else (t,) for t in (got, want))
-    for one, other in zip(got, want):
-        tolerance = 3e-2 if one.dtype == torch.bfloat16 else 1e-3
-        torch.testing.assert_close(one, other, rtol=tolerance, atol=tolerance, msg=lambda text:
-                                   f"{name} and its peer disagree: {text}")
+def rows_of(prefix, moved, copied, times):
+    speed = [moved / t / 1e9 for t in times["ours"]]
+    yield row(f"{prefix}/GB_per_s", speed, "GB/s")
+    if "copy" in times:
+        copies = [copied / t / 1e9 for t in times["copy"]]
+        yield row(f"{prefix}/vs_copy", [s / c for s, c in zip(speed, copies)], "ratio")
+    for peer in ("eager", "compiled"):
+        if peer in times:
+            yield row(f"{prefix}/vs_{peer}", [p / o for p, o in zip(times[peer], times["ours"])],
+                      "ratio")
 
 
-def bench_shape(rows, cols, dtype_name, peers, device, timer):
-    dtype = TYPES[dtype_name]
+def bench_shape(rows, cols, type_name, args, timer):
+    stream, branch = (getattr(torch, name) for name in TYPES[type_name])
+    mixed = stream != branch
     torch.compiler.reset()  # past a few shapes of one function it would quietly run eagerly
-    make = lambda: torch.randn(rows, cols, device=device).to(dtype)
-    tensors = [make().requires_grad_(), make().requires_grad_(),
-               torch.ones(cols, device=device, requires_grad=True)]
-    gradients = [make(), make()]
-    source, target = make(), make()
-    size = source.numel() * source.element_size()
-    for name, (ours, eager, read_forward, read_backward) in operations().items():
-        check(name, ours, eager, tensors)
-        functions = {"ours": ours}
-        if "eager" in peers:
-            functions["eager"] = eager
-        if "compiled" in peers:
-            functions["compiled"] = torch.compile(eager, dynamic=False)
-        for passes, count in (("fwd", read_forward), ("fwd+bwd", read_forward + read_backward)):
-            calls = {peer: forward_only(f, tensors) if passes == "fwd"
-                     else both_passes(f, tensors, gradients) for peer, f in functions.items()}
-            if "copy" in peers:
+    make = lambda dtype: torch.randn(rows, cols, device=args.device).to(dtype)
+    tensors = [make(stream).requires_grad_(), make(branch).requires_grad_(),
+               torch.ones(cols, device=args.device, requires_grad=True)]
+    source, target = make(stream), make(stream)
+    sizes = [rows * cols * t.element_size() for t in tensors[:2]]
+    for name, operation in operations(mixed).items():
+        with torch.no_grad():
+            upstream = [torch.randn_like(t) for t in outputs_of(operation.eager, tensors)]
+        check(name, operation, tensors, upstream)
+        functions = {"ours": operation.ours}
+        if "eager" in args.peers:
+            functions["eager"] = operation.eager
+        if "compiled" in args.peers:
+            functions["compiled"] = torch.compile(operation.eager, dynamic=False)
+        backward = operation.backward_mixed if mixed else operation.backward
+        for passes in ("fwd", "fwd+bwd"):
+            counts = [f + (b if passes == "fwd+bwd" else 0)
+                      for f, b in zip(operation.forward, backward)]
+            calls = {peer: (lambda f=f: forward_only(f, tensors)) if passes == "fwd"
+                     else (lambda f=f: gradients_of(f, tensors, upstream))
+                     for peer, f in functions.items()}
+            if "copy" in args.peers:
                 calls["copy"] = lambda: target.copy_(source)
-            times = timer.rounds(calls)
-            prefix = f"{name}/{rows}x{cols}/{dtype_name}/{passes}"
-            speed = [count * size / t / 1e9 for t in times["ours"]]
-            yield row(f"{prefix}/GB_per_s", speed, "GB/s")
-            if "copy" in peers:
-                copies = [2 * size / t / 1e9 for t in times["copy"]]
-                yield row(f"{prefix}/vs_copy", [s / c for s, c in zip(speed, copies)], "ratio")
-            for peer in ("eager", "compiled"):
-                if peer in times:
-                    yield row(f"{prefix}/vs_{peer}",
-                              [p / o for p, o in zip(times[peer], times["ours"])], "ratio")
+            yield from rows_of(f"{name}/{rows}x{cols}/{type_name}/{passes}",
+                               sum(c * s for c, s in zip(counts, sizes)), 2 * sizes[0],
+                               in_turn(timer, calls, args.rounds))
 
 
 def table(rows):
@@ -174,29 +231,37 @@ def table(rows):
     return "\n".join(lines)
 
 
+def measure(args):
+    global torch
+    torch = importlib.import_module("torch")
+    if args.device.startswith("cuda") and not torch.cuda.is_available():
+        sys.exit("there is no GPU that PyTorch can use: nothing was measured")
+    args.peers = args.peers.split(",")
+    build = pathlib.Path(os.environ["NORMLAB_BIN"]).parent
+    torch.ops.load_library(next(build.rglob("libnormlab_torch.so")))
+    timer = GpuTimer(args.device) if args.device.startswith("cuda") else CpuTimer()
+    rows = []
+    for shape in args.shapes.split(","):
+        height, width = map(int, shape.split("x"))
+        for type_name in args.types.split(","):
+            rows += bench_shape(height, width, type_name, args, timer)
+    return rows
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--shapes", default=SHAPES)
-    parser.add_argument("--types", default="bf16,f32")
+    parser.add_argument("--types", default=",".join(TYPES))
     parser.add_argument("--peers", default="copy,eager,compiled")
-    parser.add_argument("--rounds", type=int, default=15)
-    parser.add_argument("--seconds", type=float, default=0.02, help="of a call in each round")
-    parser.add_argument("--json")
+    parser.add_argument("--rounds", type=int, default=30)
+    parser.add_argument("--json", action="store_true", help="print the rows as JSON")
+    parser.add_argument("--table", metavar="FILE", help="print the table of an array of rows")
     args = parser.parse_args()
-    if args.device.startswith("cuda") and not torch.cuda.is_available():
-        sys.exit("there is no GPU that PyTorch can use: nothing was measured")
-    build = pathlib.Path(os.environ["NORMLAB_BIN"]).parent
-    torch.ops.load_library(next(build.rglob("libnormlab_torch.so")))
-    rows, timer = [], Timer(args.device, args.rounds, args.seconds)
-    for shape in args.shapes.split(","):
-        height, width = map(int, shape.split("x"))
-        for dtype_name in args.types.split(","):
-            peers = args.peers.split(",")
-            rows += bench_shape(height, width, dtype_name, peers, args.device, timer)
-    if args.json:
-        pathlib.Path(args.json).write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
-    print(table(rows))
+    if args.table:
+        print(table(json.loads(pathlib.Path(args.table).read_text(encoding="utf-8"))))
+        return 0
+    print(json.dumps(measure(args), indent=1) if args.json else table(measure(args)))
     return 0
 
 
