@@ -29,6 +29,11 @@ using Vec = typename VectorOf<Real, kVectorBytes>::type;
 template <class Real>
 constexpr int kLanes = kVectorBytes / static_cast<int>(sizeof(Real));
 
+// How far ahead a pass over a long row asks for memory, into the second cache and not the first:
+// the processor's own prefetching pauses while a row is worked on in the first, and fills of that
+// one would wait in line with the pass's own loads and stores.
+constexpr std::uintptr_t kAheadBytes = 2048;
+
 // A whole vector of Reals starting at a column; slot is the accumulator that sums use.
 template <class RealType, int kSlot>
 struct Wide {
@@ -66,6 +71,18 @@ struct Wide {
 
   static NORMLAB_INLINE Value Absolute(Value value) { return value < 0 ? -value : value; }
   static NORMLAB_INLINE Value Larger(Value a, Value b) { return a < b ? b : a; }
+
+  // Asks once a cache line for what lies further on; see kAheadBytes.
+  template <class Stored>
+  static NORMLAB_INLINE void FetchAhead(const Stored* from) {
+    constexpr std::int64_t kOffset =
+        kSlot * kLanes<Real> * static_cast<std::int64_t>(sizeof(Stored));
+    if constexpr (kOffset % 64 == 0) {
+      __builtin_prefetch(
+          reinterpret_cast<const void*>(reinterpret_cast<std::uintptr_t>(from) + kAheadBytes), 0,
+          1);
+    }
+  }
 };
 
 // One column of the tail.
@@ -86,6 +103,8 @@ struct Single {
   }
   static NORMLAB_INLINE Value Absolute(Value value) { return value < 0 ? -value : value; }
   static NORMLAB_INLINE Value Larger(Value a, Value b) { return a < b ? b : a; }
+  template <class Stored>
+  static NORMLAB_INLINE void FetchAhead(const Stored*) {}
 };
 
 template <class Real, class Body>

@@ -17,6 +17,8 @@
 #endif
 
 #define NORMLAB_INLINE inline __attribute__((always_inline))
+// The same for a lambda, after its parameters.
+#define NORMLAB_INLINED __attribute__((always_inline))
 
 namespace normlab::kernels::NORMLAB_ISA {
 
@@ -30,6 +32,24 @@ NORMLAB_INLINE Vector LoadRaw(const Element* from) {
   Vector result;
   __builtin_memcpy(&result, from, sizeof(result));
   return result;
+}
+
+// Whether a comparison of doubles holds in every lane.
+template <class Mask>
+NORMLAB_INLINE bool AllOf(Mask mask) {
+#if defined(__AVX512F__)
+  if constexpr (sizeof(mask) == 64) {
+    return _mm512_movepi64_mask(reinterpret_cast<__m512i>(mask)) == 0xff;
+  }
+#endif
+#if defined(__AVX2__)
+  if constexpr (sizeof(mask) == 32) {
+    return _mm256_movemask_pd(reinterpret_cast<__m256d>(mask)) == 0xf;
+  }
+#endif
+  bool all = true;
+  for (unsigned lane = 0; lane < sizeof(mask) / 8; ++lane) all = all && mask[lane] != 0;
+  return all;
 }
 
 // ---- bf16 --------------------------------------------------------------------------------

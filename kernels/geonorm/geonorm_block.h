@@ -14,30 +14,25 @@ namespace normlab::kernels::NORMLAB_ISA {
 constexpr int kBlockRows = 8;
 
 // What reading the rows of a block gives, one entry a row; entries beyond its rows hold anything.
-template <class Real>
 struct BlockSums {
-  Real a[kBlockRows];
-  Real beta[kBlockRows];
-  Real u_squared[kBlockRows];
+  double a[kBlockRows];
+  double beta[kBlockRows];
+  double u_squared[kBlockRows];
 };
 
-// C, T and their derivatives in p (geonorm_row.h), and p itself.
+using LaneMask = typename VectorOf<std::int64_t, kVectorBytes>::type;
+
+// C, T and their derivatives in p (geonorm_row.h), p itself and 1/a.
 struct BlockCurve {
   double c[kBlockRows];
   double t[kBlockRows];
   double dc[kBlockRows];
   double dt[kBlockRows];
   double p[kBlockRows];
+  double share[kBlockRows];
+  std::int64_t trusted[kBlockRows];  // 0 where the sums left the safe range of the arithmetic
+  bool all_trusted;
 };
-
-template <class Real>
-NORMLAB_INLINE void Widen(const BlockSums<Real>& from, BlockSums<double>* to) {
-  for (int r = 0; r < kBlockRows; ++r) {
-    to->a[r] = static_cast<double>(from.a[r]);
-    to->beta[r] = static_cast<double>(from.beta[r]);
-    to->u_squared[r] = static_cast<double>(from.u_squared[r]);
-  }
-}
 
 // The series of ExpSeries for a vector of rows; right for 0 <= q < 1, to fp32 with 6 terms and to
 // fp64 with 10.
@@ -57,41 +52,51 @@ NORMLAB_INLINE void ExpSeriesOfLanes(Vec<double> q, Vec<double>* c, Vec<double>*
   *ds = slope * (-1.0 / 6.0);
 }
 
-// Curves of the rows as if every angle vanished with u, stayed below one radian and met no clamp.
-template <int kTerms>
-NORMLAB_INLINE void SeriesOfBlock(double step, const BlockSums<double>& sums, int count,
+// Sums that can be trusted as they are; written so that NaN and a row of zeros are not.
+template <class Real>
+NORMLAB_INLINE LaneMask Trusted(Vec<double> a, Vec<double> beta, Vec<double> u_squared) {
+  if constexpr (sizeof(Real) == 8) return a != 0;
+  return (a > 1e-30) & (a < 1e30) & (beta * beta < 1e30) & (u_squared < 1e30);
+}
+
+inline GeoCurve<double> CurveOfRow(const GeoAngle<double>& rule, const BlockSums& sums, int row) {
+  const double u_squared = sums.u_squared[row], beta = sums.beta[row], a = sums.a[row];
+  return EvaluateCurve<double>(rule, u_squared / a, u_squared, u_squared + beta * beta * a);
+}
+
+// Curves of the block's rows, to the accuracy of Real. A row that is not trusted gets anything.
+template <class Real>
+NORMLAB_INLINE void CurvesOfBlock(const GeoAngle<double>& rule, const BlockSums& sums, int count,
                                   BlockCurve* curve) {
-  for (int r = 0; r < count; r += kLanes<double>) {
-    const auto p = LoadRaw<Vec<double>>(sums.u_squared + r) / LoadRaw<Vec<double>>(sums.a + r);
+  using At = Wide<double, 0>;
+  const double step = rule.alpha * rule.scale;
+  const double most = rule.clamp * rule.clamp;
+  const bool smooth = rule.VanishesWithU() && rule.retraction == 0;
+  std::int64_t by_series[kBlockRows];
+  bool all_trusted = true, all_by_series = smooth;
+  for (int r = 0; r < kBlockRows; r += kLanes<double>) {
+    const auto a = At::Load(sums.a + r), u_squared = At::Load(sums.u_squared + r);
+    const auto share = 1.0 / a, p = u_squared * share, q = step * step * p;
+    // As if the angle vanished with u, stayed below one radian and met no clamp.
     Vec<double> c, s, dc, ds;
-    ExpSeriesOfLanes<kTerms>(step * step * p, &c, &s, &dc, &ds);
-    using At = Wide<double, 0>;
+    ExpSeriesOfLanes<sizeof(Real) == 8 ? 10 : 6>(q, &c, &s, &dc, &ds);
+    const LaneMask trusted = Trusted<Real>(a, At::Load(sums.beta + r), u_squared);
+    const LaneMask holds = (q < 1.0) & (p <= most) & (q <= most);
+    all_trusted = all_trusted && AllOf(trusted);
+    all_by_series = all_by_series && AllOf(holds);
+    __builtin_memcpy(curve->trusted + r, &trusted, sizeof(trusted));
+    __builtin_memcpy(by_series + r, &holds, sizeof(holds));
+    At::Store(curve->share + r, share);
     At::Store(curve->p + r, p);
     At::Store(curve->c + r, c);
     At::Store(curve->t + r, step * s);
     At::Store(curve->dc + r, step * step * dc);
     At::Store(curve->dt + r, step * step * step * ds);
   }
-}
-
-inline GeoCurve<double> CurveOfRow(const GeoAngle<double>& rule, const BlockSums<double>& sums,
-                                   int row) {
-  const double u_squared = sums.u_squared[row], beta = sums.beta[row], a = sums.a[row];
-  return EvaluateCurve<double>(rule, u_squared / a, u_squared, u_squared + beta * beta * a);
-}
-
-// Curves of the first `count` rows, to the accuracy of Real. A row with a = 0 or with sums that are
-// not finite gets anything.
-template <class Real>
-inline void CurvesOfBlock(const GeoAngle<double>& rule, const BlockSums<double>& sums, int count,
-                          BlockCurve* curve) {
-  const double step = rule.alpha * rule.scale;
-  const double most = rule.clamp * rule.clamp;
-  const bool smooth = rule.VanishesWithU() && rule.retraction == 0;
-  SeriesOfBlock<sizeof(Real) == 8 ? 10 : 6>(step, sums, count, curve);
+  curve->all_trusted = all_trusted;
+  if (all_by_series) return;
   for (int r = 0; r < count; ++r) {
-    const double p = curve->p[r], q = step * step * p;
-    if (smooth && q < 1 && p <= most && q <= most) continue;
+    if (smooth && by_series[r] != 0) continue;
     const GeoCurve<double> exact = CurveOfRow(rule, sums, r);
     curve->c[r] = exact.c;
     curve->t[r] = exact.t;

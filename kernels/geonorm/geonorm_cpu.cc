@@ -1,8 +1,9 @@
 // GeoNorm on the CPU (GeoNorm, arXiv 2601.22095; formulas in geonorm_row.h). Compiled once per
 // instruction set, with NORMLAB_ISA naming it.
 //
-// Rows go through in small blocks: sums of all rows of a block, then their scalars, then the
-// outputs; a block stays in the L1 cache between the passes, so memory sees each input once.
+// The forward pass takes short rows in small blocks: sums of all rows of a block, then their
+// scalars side by side, then the outputs; a block stays in the L1 cache between the passes, so
+// memory sees each input once. Long rows, and all rows of the backward pass, go through one by one.
 // Sums are in fp32 for fp32 and bf16 storage. A row whose sums leave the safe range of fp32 (huge,
 // tiny, zero or not finite) is worked out again in fp64, alone.
 #include "kernels/geonorm/geonorm_cpu.h"
@@ -36,17 +37,18 @@ struct RowCurve {
   double p;
 };
 
-template <class Real>
-NORMLAB_INLINE RowCurve CurveOf(const Rule& rule, const RowSums<Real>& sums) {
-  const double u_squared = sums.u_squared, beta = sums.beta, a = sums.a;
-  const double p = u_squared / a;
-  return {EvaluateCurve<double>(rule, p, u_squared, u_squared + beta * beta * a), p};
+RowCurve CurveOf(const Rule& rule, const RowSums<double>& sums) {
+  const double p = sums.u_squared / sums.a;
+  return {EvaluateCurve<double>(rule, p, sums.u_squared,
+                                sums.u_squared + sums.beta * sums.beta * sums.a),
+          p};
 }
 
-template <class Real, class X, class V>
+template <class Real, bool kLong, class X, class V>
 NORMLAB_INLINE void WriteOutput(const X* x, const V* v, X* y, std::int64_t cols, Real of_x,
                                 Real of_v) {
-  Columns<Real>(cols, [&](auto at, std::int64_t column) {
+  Columns<Real>(cols, [&](auto at, std::int64_t column) NORMLAB_INLINED {
+    if constexpr (kLong) at.FetchAhead(x + column), at.FetchAhead(v + column);
     at.Store(y + column, of_x * at.Load(x + column) + of_v * at.Load(v + column));
   });
 }
@@ -67,9 +69,9 @@ void WriteProbes(const normlab_geonorm_forward_args& args, std::int64_t row, dou
   out[2] = static_cast<Real>(theta < 1e15 ? Wrapped(theta) : theta - theta);
 }
 
-template <class Kept, class Real>
-NORMLAB_INLINE void WriteSaved(void* saved, std::int64_t row, const RowSums<Real>& sums,
-                               Real angle_squared) {
+template <class Kept>
+NORMLAB_INLINE void WriteSaved(void* saved, std::int64_t row, const RowSums<double>& sums,
+                               double angle_squared) {
   Kept* out = static_cast<Kept*>(saved) + row * NORMLAB_GEONORM_SAVED;
   out[0] = static_cast<Kept>(sums.a);
   out[1] = static_cast<Kept>(sums.beta);
@@ -93,7 +95,7 @@ bool ForwardAgain(const Rule& rule, const normlab_geonorm_forward_args& args, st
     for (std::int64_t i = 0; i < args.x.cols; ++i) y[i] = x[i];
   } else {
     curve = CurveOf(rule, sums).curve;
-    WriteOutput<double>(x, v, y, args.x.cols, curve.c - curve.t * sums.beta, curve.t);
+    WriteOutput<double, false>(x, v, y, args.x.cols, curve.c - curve.t * sums.beta, curve.t);
   }
   if (args.saved != nullptr) {
     const double step = StepOf(rule);
@@ -104,40 +106,33 @@ bool ForwardAgain(const Rule& rule, const normlab_geonorm_forward_args& args, st
   return zero;
 }
 
-template <class Real, class X, class V>
+template <class Real, bool kLong, class X, class V>
 std::int64_t ForwardBlock(const Rule& rule, const normlab_geonorm_forward_args& args,
                           std::int64_t begin, int count) {
-  BlockSums<Real> sums;
-  BlockSums<double> wide;
+  BlockSums sums;
   BlockCurve curve;
-  if (args.x.cols >= kLongRow) {
-    ReadLongRows<Real, X, V>(args.x, args.v, begin, count, &sums);
-  } else {
-    ReadBlock<Real, X, V>(args.x, args.v, begin, count, &sums);
-  }
-  Widen(sums, &wide);
-  CurvesOfBlock<Real>(rule, wide, count, &curve);
-  Real of_x[kBlockRows], of_v[kBlockRows], angle_squared[kBlockRows];
-  const double step = StepOf(rule);
+  ReadBlock<Real, kLong, X, V>(args.x, args.v, begin, count, &sums);
+  CurvesOfBlock<Real>(rule, sums, count, &curve);
+  Real of_x[kBlockRows], of_v[kBlockRows];
   for (int r = 0; r < kBlockRows; ++r) {
-    of_x[r] = static_cast<Real>(curve.c[r] - curve.t[r] * wide.beta[r]);
+    of_x[r] = static_cast<Real>(curve.c[r] - curve.t[r] * sums.beta[r]);
     of_v[r] = static_cast<Real>(curve.t[r]);
-    angle_squared[r] = static_cast<Real>(step * step * curve.p[r]);
   }
+  const double step = StepOf(rule);
   std::int64_t zero_rows = 0;
   for (int r = 0; r < count; ++r) {
     const std::int64_t row = begin + r;
-    const RowSums<Real> own{sums.a[r], sums.beta[r], sums.u_squared[r]};
-    if (!InRange(own)) {
+    if (!curve.all_trusted && curve.trusted[r] == 0) {
       zero_rows += ForwardAgain<Real, X, V>(rule, args, row);
       continue;
     }
-    WriteOutput<Real>(Row<X>(args.x, row), Row<V>(args.v, row), Row<X>(args.y, row), args.x.cols,
-                      of_x[r], of_v[r]);
-    if (args.saved != nullptr) WriteSaved<Real>(args.saved, row, own, angle_squared[r]);
-    if (args.probes != nullptr) {
-      WriteProbes<Real, X>(args, row, CurveOfRow(rule, wide, r).theta);
+    WriteOutput<Real, kLong>(Row<X>(args.x, row), Row<V>(args.v, row), Row<X>(args.y, row),
+                             args.x.cols, of_x[r], of_v[r]);
+    if (args.saved != nullptr) {
+      WriteSaved<Real>(args.saved, row, {sums.a[r], sums.beta[r], sums.u_squared[r]},
+                       step * step * curve.p[r]);
     }
+    if (args.probes != nullptr) WriteProbes<Real, X>(args, row, CurveOfRow(rule, sums, r).theta);
   }
   return zero_rows;
 }
@@ -168,22 +163,24 @@ NORMLAB_INLINE void WriteGradients(const normlab_geonorm_backward_args& args, st
   });
 }
 
-// A row whose sums fp32 does not hold, from its values again.
-template <class X, class V>
+// A row alone, in arithmetic of Reals: u is formed in place, so nothing cancels.
+template <class Real, class X, class V>
 void BackwardRow(const Rule& rule, const normlab_geonorm_backward_args& args, std::int64_t row,
                  const RowSums<double>& sums, double* dangle) {
-  double gx, gu;
-  ReadUpstream<double>(Row<X>(args.g, row), Row<X>(args.x, row), Row<V>(args.v, row), args.x.cols,
-                       sums.beta, &gx, &gu);
+  const Real beta = static_cast<Real>(sums.beta);
+  Real gx, gu;
+  ReadAlongTangent<Real>(Row<X>(args.g, row), Row<X>(args.x, row), Row<V>(args.v, row), args.x.cols,
+                         beta, &gx, &gu);
   const RowCurve row_curve = CurveOf(rule, sums);
   const GeoCurve<double>& curve = row_curve.curve;
   const double slope = 2 * (curve.dc * gx + curve.dt * gu) / sums.a;
   if (dangle != nullptr) {
     AddAngleGradients<double>(rule, curve, gx, gu, row_curve.p, dangle);
   }
-  const RowGradient<double> of{curve.c, curve.t, -curve.t * gx / sums.a, slope,
-                               -row_curve.p * slope};
-  WriteGradients<double, X, V>(args, row, of, sums.beta);
+  const RowGradient<Real> of{static_cast<Real>(curve.c), static_cast<Real>(curve.t),
+                             static_cast<Real>(-curve.t * gx / sums.a), static_cast<Real>(slope),
+                             static_cast<Real>(-row_curve.p * slope)};
+  WriteGradients<Real, X, V>(args, row, of, beta);
 }
 
 template <class X, class V>
@@ -202,40 +199,95 @@ void BackwardAgain(const Rule& rule, const normlab_geonorm_backward_args& args, 
                    double* dangle) {
   const auto sums = ReadRow<double>(Row<X>(args.x, row), Row<V>(args.v, row), args.x.cols);
   if (sums.a == 0) return BackwardZeroRow<X, V>(args, row);
-  BackwardRow<X, V>(rule, args, row, sums, dangle);
+  BackwardRow<double, X, V>(rule, args, row, sums, dangle);
 }
 
-// The curves of a block come from what the forward pass saved; its rows are then read and written
-// one after the other, which keeps five streams of memory going better than passes over blocks
-// would.
-template <class Real, class X, class V>
+// The gradients collapsed to three terms each:
+//
+//   dv = t·g + cross·x + turn·v      dx = along·g + cross·v + shrink·x
+//
+// where |u|^2 is half of |v|^2 or more, so that v instead of u loses nothing.
+template <class Real>
+struct CollapsedGradient {
+  Real along, t, cross, turn, shrink;
+};
+
+template <class Real, bool kLong, class X, class V>
+NORMLAB_INLINE void WriteCollapsed(const normlab_geonorm_backward_args& args, std::int64_t row,
+                                   const CollapsedGradient<Real>& of) {
+  const X* g = Row<X>(args.g, row);
+  const X* x = Row<X>(args.x, row);
+  const V* v = Row<V>(args.v, row);
+  X* dx = Row<X>(args.dx, row);
+  V* dv = Row<V>(args.dv, row);
+  Columns<Real>(args.x.cols, [&](auto at, std::int64_t column) NORMLAB_INLINED {
+    if constexpr (kLong) {
+      at.FetchAhead(g + column), at.FetchAhead(x + column), at.FetchAhead(v + column);
+    }
+    const auto upstream = at.Load(g + column);
+    const auto value = at.Load(x + column), branch = at.Load(v + column);
+    at.Store(dv + column, of.t * upstream + of.cross * value + of.turn * branch);
+    at.Store(dx + column, of.along * upstream + of.cross * branch + of.shrink * value);
+  });
+}
+
+// What the rows of a block need besides their two sums over g, from what the forward pass saved.
+template <class Real>
+struct BackwardPlan {
+  BlockSums sums;
+  BlockCurve curve;
+  bool apart[kBlockRows];  // |u|^2 >= |v|^2/2
+  // turn = by_gx·<g,x> + by_gu·<g,u> and so on.
+  double by_gx[kBlockRows], by_gu[kBlockRows], across[kBlockRows];
+  Real along[kBlockRows], t[kBlockRows];
+
+  BackwardPlan(const Rule& rule, const void* saved, std::int64_t begin, int count) {
+    LoadSaved<Real>(saved, begin, count, &sums);
+    CurvesOfBlock<Real>(rule, sums, count, &curve);
+    for (int r = 0; r < kBlockRows; ++r) {
+      const double beta = sums.beta[r], share = curve.share[r];
+      apart[r] = beta * beta * sums.a[r] <= sums.u_squared[r];
+      by_gx[r] = 2 * curve.dc[r] * share;
+      by_gu[r] = 2 * curve.dt[r] * share;
+      across[r] = -curve.t[r] * share;
+      along[r] = static_cast<Real>(curve.c[r] - beta * curve.t[r]);
+      t[r] = static_cast<Real>(curve.t[r]);
+    }
+  }
+
+  NORMLAB_INLINE CollapsedGradient<Real> GradientOf(int r, double gx, double gu) const {
+    const double beta = sums.beta[r], turn = by_gx[r] * gx + by_gu[r] * gu;
+    const double along_x = across[r] * gx, cross = along_x - beta * turn;
+    const double shrink = -curve.p[r] * turn - beta * (along_x + cross);
+    return {along[r], t[r], static_cast<Real>(cross), static_cast<Real>(turn),
+            static_cast<Real>(shrink)};
+  }
+};
+
+// Rows are read and written one after the other, which keeps five streams of memory going better
+// than passes over blocks would.
+template <class Real, bool kLong, class X, class V>
 void BackwardBlock(const Rule& rule, const normlab_geonorm_backward_args& args, std::int64_t begin,
                    int count, double* dangle) {
-  BlockSums<Real> sums;
-  BlockSums<double> wide;
-  BlockCurve curve;
-  LoadSaved(args.saved, begin, count, &sums);
-  Widen(sums, &wide);
-  CurvesOfBlock<Real>(rule, wide, count, &curve);
-  double share[kBlockRows];
-  for (int r = 0; r < kBlockRows; ++r) share[r] = 1 / wide.a[r];
+  const BackwardPlan<Real> plan(rule, args.saved, begin, count);
+  const BlockSums& sums = plan.sums;
   for (int r = 0; r < count; ++r) {
     const std::int64_t row = begin + r;
-    const Real beta = sums.beta[r];
-    if (!InRange(RowSums<Real>{sums.a[r], beta, sums.u_squared[r]})) {
+    if (!plan.curve.all_trusted && plan.curve.trusted[r] == 0) {
       BackwardAgain<X, V>(rule, args, row, dangle);
       continue;
     }
-    Real gx, gu;
-    ReadUpstream<Real>(Row<X>(args.g, row), Row<X>(args.x, row), Row<V>(args.v, row), args.x.cols,
-                       beta, &gx, &gu);
-    const double turn = 2 * (curve.dc[r] * gx + curve.dt[r] * gu) * share[r];
-    const RowGradient<Real> of{static_cast<Real>(curve.c[r]), static_cast<Real>(curve.t[r]),
-                               static_cast<Real>(-curve.t[r] * gx * share[r]),
-                               static_cast<Real>(turn), static_cast<Real>(-curve.p[r] * turn)};
-    WriteGradients<Real, X, V>(args, row, of, beta);
+    if (!plan.apart[r]) {
+      BackwardRow<Real, X, V>(rule, args, row, {sums.a[r], sums.beta[r], sums.u_squared[r]},
+                              dangle);
+      continue;
+    }
+    const auto dots = ReadUpstream<Real, kLong>(Row<X>(args.g, row), Row<X>(args.x, row),
+                                                Row<V>(args.v, row), args.x.cols);
+    const double gx = dots.gx.Total(), gu = dots.gv.Total() - sums.beta[r] * gx;
+    WriteCollapsed<Real, kLong, X, V>(args, row, plan.GradientOf(r, gx, gu));
     if (dangle != nullptr) {
-      AddAngleGradients<double>(rule, CurveOfRow(rule, wide, r), gx, gu, curve.p[r], dangle);
+      AddAngleGradients<double>(rule, CurveOfRow(rule, sums, r), gx, gu, plan.curve.p[r], dangle);
     }
   }
 }
@@ -251,11 +303,15 @@ struct Forward {
   template <class Real, class X, class V>
   void Run() {
     const Rule rule = MakeRule(options);
-    const int block = RowsPerBlock(
-        args.x.cols * static_cast<std::int64_t>(2 * sizeof(X) + sizeof(V)), kBlockRows);
+    // The scalars of short rows are worked out side by side; a long row had better be written while
+    // it is in the cache, alone.
+    const bool is_long = IsLong<X>(args.x.cols);
+    const std::int64_t bytes = args.x.cols * static_cast<std::int64_t>(2 * sizeof(X) + sizeof(V));
+    const int block = is_long ? 1 : RowsPerBlock(bytes, kBlockRows);
     for (std::int64_t row = begin; row < end; row += block) {
       const int count = end - row < block ? static_cast<int>(end - row) : block;
-      *zero_rows += ForwardBlock<Real, X, V>(rule, args, row, count);
+      *zero_rows += is_long ? ForwardBlock<Real, true, X, V>(rule, args, row, count)
+                            : ForwardBlock<Real, false, X, V>(rule, args, row, count);
     }
   }
 };
@@ -269,9 +325,11 @@ struct Backward {
   template <class Real, class X, class V>
   void Run() {
     const Rule rule = MakeRule(options);
+    const bool is_long = IsLong<X>(args.x.cols);
     for (std::int64_t row = begin; row < end; row += kBlockRows) {
       const int count = end - row < kBlockRows ? static_cast<int>(end - row) : kBlockRows;
-      BackwardBlock<Real, X, V>(rule, args, row, count, dangle);
+      is_long ? BackwardBlock<Real, true, X, V>(rule, args, row, count, dangle)
+              : BackwardBlock<Real, false, X, V>(rule, args, row, count, dangle);
     }
   }
 };

@@ -13,15 +13,21 @@ struct RowSums {
   Real a, beta, u_squared;
 };
 
-// Sums that can be trusted as they are; written so that NaN and a row of zeros are not.
-NORMLAB_INLINE bool InRange(const RowSums<float>& sums) {
-  return sums.a > 1e-30f && sums.a < 1e30f && Absolute(sums.beta) < 1e15f && sums.u_squared < 1e30f;
+// |u|^2 by reading the row again.
+template <class Real, class X, class V>
+NORMLAB_INLINE Real ReadTangent(const X* x, const V* v, std::int64_t cols, Real beta) {
+  Sum<Real> uu;
+  Columns<Real>(cols, [&](auto at, std::int64_t column) {
+    const auto u = at.Load(v + column) - beta * at.Load(x + column);
+    uu.Add(at, u * u);
+  });
+  return uu.Total();
 }
-NORMLAB_INLINE bool InRange(const RowSums<double>& sums) { return sums.a != 0; }
 
+// The sums of one row alone.
 template <class Real, class X, class V>
 NORMLAB_INLINE RowSums<Real> ReadRow(const X* x, const V* v, std::int64_t cols) {
-  Sum<Real> xx, xv, uu;
+  Sum<Real> xx, xv;
   Columns<Real>(cols, [&](auto at, std::int64_t column) {
     const auto value = at.Load(x + column);
     xx.Add(at, value * value);
@@ -29,73 +35,98 @@ NORMLAB_INLINE RowSums<Real> ReadRow(const X* x, const V* v, std::int64_t cols) 
   });
   RowSums<Real> sums{xx.Total(), 0, 0};
   sums.beta = sums.a != 0 ? xv.Total() / sums.a : Real(0);
-  const Real beta = sums.beta;
-  // A second pass: |v|^2 - beta^2·a would lose everything where v is nearly parallel to x.
-  Columns<Real>(cols, [&](auto at, std::int64_t column) {
-    const auto u = at.Load(v + column) - beta * at.Load(x + column);
-    uu.Add(at, u * u);
-  });
-  sums.u_squared = uu.Total();
+  sums.u_squared = ReadTangent<Real>(x, v, cols, sums.beta);
   return sums;
 }
 
-// The sums of a block's rows, as ReadRow gives them for one: the same additions, those of several
-// rows side by side.
-template <class Real, class X, class V>
-NORMLAB_INLINE void ReadBlock(const normlab_matrix& x, const normlab_matrix& v, std::int64_t begin,
-                              int count, BlockSums<Real>* sums) {
-  RowTotals<Real, kBlockRows> xx, xv, uu;
-  for (int r = 0; r < count; ++r) {
-    const X* x_row = Row<X>(x, begin + r);
-    const V* v_row = Row<V>(v, begin + r);
-    Sum<Real> of_xx, of_xv;
-    Columns<Real>(x.cols, [&](auto at, std::int64_t column) {
-      const auto value = at.Load(x_row + column);
-      of_xx.Add(at, value * value);
-      of_xv.Add(at, value * at.Load(v_row + column));
-    });
-    xx.Leave(r, of_xx);
-    xv.Leave(r, of_xv);
-  }
-  xx.Write(sums->a);
-  xv.Write(sums->beta);
-  for (int r = 0; r < kBlockRows; ++r) {
-    const Real a = sums->a[r];
-    sums->beta[r] = a != 0 ? sums->beta[r] / a : Real(0);
-  }
-  for (int r = 0; r < count; ++r) {
-    const X* x_row = Row<X>(x, begin + r);
-    const V* v_row = Row<V>(v, begin + r);
-    const Real beta = sums->beta[r];
-    Sum<Real> of_uu;
-    Columns<Real>(x.cols, [&](auto at, std::int64_t column) {
-      const auto u = at.Load(v_row + column) - beta * at.Load(x_row + column);
-      of_uu.Add(at, u * u);
-    });
-    uu.Leave(r, of_uu);
-  }
-  uu.Write(sums->u_squared);
+// Where a row is long, a pass over it asks for what follows it in memory; a short row's block lies
+// in the first cache, and asking costs more than it brings.
+template <class X>
+NORMLAB_INLINE bool IsLong(std::int64_t cols) {
+  return cols * static_cast<std::int64_t>(sizeof(X)) >= 1536;
 }
 
-// Where a row is long, adding up its lanes costs little beside it, and it had better be read to its
-// end while it is in the cache.
-constexpr std::int64_t kLongRow = 512;
+// What reading a row once gives.
+template <class Real>
+struct ForwardDots {
+  Sum<Real> xx, xv, vv;
+};
+template <class Real>
+struct UpstreamDots {
+  Sum<Real> gx, gv;
+};
 
-template <class Real, class X, class V>
-NORMLAB_INLINE void ReadLongRows(const normlab_matrix& x, const normlab_matrix& v,
-                                 std::int64_t begin, int count, BlockSums<Real>* sums) {
+template <class Real, bool kLong, class X, class V>
+NORMLAB_INLINE ForwardDots<Real> ReadInputs(const X* x, const V* v, std::int64_t cols) {
+  ForwardDots<Real> dots;
+  Columns<Real>(cols, [&](auto at, std::int64_t column) NORMLAB_INLINED {
+    if constexpr (kLong) at.FetchAhead(x + column), at.FetchAhead(v + column);
+    const auto value = at.Load(x + column), branch = at.Load(v + column);
+    dots.xx.Add(at, value * value);
+    dots.xv.Add(at, value * branch);
+    dots.vv.Add(at, branch * branch);
+  });
+  return dots;
+}
+
+template <class Real, bool kLong, class X, class V>
+NORMLAB_INLINE UpstreamDots<Real> ReadUpstream(const X* g, const X* x, const V* v,
+                                               std::int64_t cols) {
+  UpstreamDots<Real> dots;
+  Columns<Real>(cols, [&](auto at, std::int64_t column) NORMLAB_INLINED {
+    if constexpr (kLong) {
+      at.FetchAhead(g + column), at.FetchAhead(x + column), at.FetchAhead(v + column);
+    }
+    const auto upstream = at.Load(g + column);
+    dots.gx.Add(at, upstream * at.Load(x + column));
+    dots.gv.Add(at, upstream * at.Load(v + column));
+  });
+  return dots;
+}
+
+// The sums of a block's rows, read once: |u|^2 = |v|^2 - beta·<x,v>, which at most doubles the
+// relative error where |u|^2 is half of |v|^2 or more. Where v is closer to x, too much cancels,
+// and the row is read again.
+template <class Real, bool kLong, class X, class V>
+NORMLAB_INLINE void ReadBlock(const normlab_matrix& x, const normlab_matrix& v, std::int64_t begin,
+                              int count, BlockSums* sums) {
+  RowTotals<Real, kBlockRows> xx, xv, vv;
   for (int r = 0; r < count; ++r) {
-    const auto row = ReadRow<Real>(Row<X>(x, begin + r), Row<V>(v, begin + r), x.cols);
-    sums->a[r] = row.a;
-    sums->beta[r] = row.beta;
-    sums->u_squared[r] = row.u_squared;
+    const auto dots = ReadInputs<Real, kLong>(Row<X>(x, begin + r), Row<V>(v, begin + r), x.cols);
+    xx.Leave(r, dots.xx);
+    xv.Leave(r, dots.xv);
+    vv.Leave(r, dots.vv);
+  }
+  Real totals[3][kBlockRows];
+  xx.Write(totals[0]);
+  xv.Write(totals[1]);
+  vv.Write(totals[2]);
+  using At = Wide<double, 0>;
+  std::int64_t apart[kBlockRows];
+  bool all_apart = true;
+  for (int r = 0; r < kBlockRows; r += kLanes<double>) {
+    const auto a = At::Load(totals[0] + r), b = At::Load(totals[1] + r);
+    const auto v_squared = At::Load(totals[2] + r);
+    const auto beta = b / a, u_squared = v_squared - beta * b;
+    const LaneMask enough = u_squared >= 0.5 * v_squared;
+    all_apart = all_apart && AllOf(enough);
+    __builtin_memcpy(apart + r, &enough, sizeof(enough));
+    At::Store(sums->a + r, a);
+    At::Store(sums->beta + r, beta);
+    At::Store(sums->u_squared + r, u_squared);
+  }
+  if (all_apart) return;
+  for (int r = 0; r < count; ++r) {
+    if (apart[r] != 0) continue;
+    sums->u_squared[r] = ReadTangent<Real>(Row<X>(x, begin + r), Row<V>(v, begin + r), x.cols,
+                                           static_cast<Real>(sums->beta[r]));
   }
 }
 
 // Sums over g of one row: <g,x> and <g,u>; u is formed in place, so nothing cancels.
 template <class Real, class X, class V>
-NORMLAB_INLINE void ReadUpstream(const X* g, const X* x, const V* v, std::int64_t cols, Real beta,
-                                 Real* gx, Real* gu) {
+NORMLAB_INLINE void ReadAlongTangent(const X* g, const X* x, const V* v, std::int64_t cols,
+                                     Real beta, Real* gx, Real* gu) {
   Sum<Real> along_x, along_u;
   Columns<Real>(cols, [&](auto at, std::int64_t column) {
     const auto upstream = at.Load(g + column);
@@ -108,13 +139,20 @@ NORMLAB_INLINE void ReadUpstream(const X* g, const X* x, const V* v, std::int64_
 }
 
 template <class Real>
-NORMLAB_INLINE void LoadSaved(const void* saved, std::int64_t begin, int count,
-                              BlockSums<Real>* sums) {
+NORMLAB_INLINE void LoadSaved(const void* saved, std::int64_t begin, int count, BlockSums* sums) {
   const Real* from = static_cast<const Real*>(saved) + begin * NORMLAB_GEONORM_SAVED;
-  for (int r = 0; r < count; ++r, from += NORMLAB_GEONORM_SAVED) {
-    sums->a[r] = from[0];
-    sums->beta[r] = from[1];
-    sums->u_squared[r] = from[2];
+  Real kept[3][kBlockRows];
+  for (int r = 0; r < kBlockRows; ++r) {
+    kept[0][r] = from[0];
+    kept[1][r] = from[1];
+    kept[2][r] = from[2];
+    if (r + 1 < count) from += NORMLAB_GEONORM_SAVED;
+  }
+  using At = Wide<double, 0>;
+  for (int r = 0; r < kBlockRows; r += kLanes<double>) {
+    At::Store(sums->a + r, At::Load(kept[0] + r));
+    At::Store(sums->beta + r, At::Load(kept[1] + r));
+    At::Store(sums->u_squared + r, At::Load(kept[2] + r));
   }
 }
 

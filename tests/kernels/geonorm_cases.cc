@@ -16,14 +16,14 @@ long double Length(const Vector& values) {
   return std::sqrt(sum);
 }
 
-// v with |tangent part| = ratio·|x|, and some of it along x.
-void ScaleTangent(const Vector& x, Vector& v, double ratio) {
+// v with |tangent part| = ratio·|x|, and `along`·x beside it.
+void ScaleTangent(const Vector& x, Vector& v, double ratio, long double along = 0.5L) {
   long double xv = 0;
   for (std::size_t i = 0; i < x.size(); ++i) xv += x[i] * v[i];
   const long double square = Length(x) * Length(x);
   for (std::size_t i = 0; i < x.size(); ++i) v[i] -= xv / square * x[i];
   const long double factor = ratio * Length(x) / Length(v);
-  for (std::size_t i = 0; i < x.size(); ++i) v[i] = factor * v[i] + 0.5L * x[i];
+  for (std::size_t i = 0; i < x.size(); ++i) v[i] = factor * v[i] + along * x[i];
 }
 
 void Shape(Regime regime, normlab_dtype stream, Vector& x, Vector& v) {
@@ -55,6 +55,10 @@ void Shape(Regime regime, normlab_dtype stream, Vector& x, Vector& v) {
       return ScaleTangent(x, v, M_PI - 1e-4);
     case Regime::kLargeAngle:
       return ScaleTangent(x, v, 20);
+    case Regime::kJustAcross:
+      return ScaleTangent(x, v, std::tan(46 * M_PI / 180), -1);
+    case Regime::kJustAlong:
+      return ScaleTangent(x, v, std::tan(44 * M_PI / 180), 1);
     case Regime::kZeroRow:
       return scale(x, 0);
     case Regime::kRandom:
@@ -72,9 +76,9 @@ normlab_geonorm_options With(normlab_retraction retraction, double alpha, double
 
 std::string Name(Regime regime) {
   static const char* const kNames[] = {
-      "random",        "tiny_angle",  "tiny_norms", "huge_norms",   "huge_branch",
-      "subnormal",     "v=0",         "parallel",   "antiparallel", "nearly_parallel",
-      "angle_near_pi", "large_angle", "x=0"};
+      "random",        "tiny_angle",  "tiny_norms",  "huge_norms",   "huge_branch",
+      "subnormal",     "v=0",         "parallel",    "antiparallel", "nearly_parallel",
+      "angle_near_pi", "large_angle", "just_across", "just_along",   "x=0"};
   return kNames[static_cast<int>(regime)];
 }
 

@@ -26,6 +26,8 @@ enum class Regime {
   kNearlyParallel,  // v = 30x + 0.3·noise
   kAngleNearPi,     // |u|/|x| = pi - 1e-4
   kLargeAngle,      // |u|/|x| = 20
+  kJustAcross,      // v at 46 degrees to x: |u|^2 is a little more than half of |v|^2
+  kJustAlong,       // at 44 degrees: a little less
   kZeroRow,
   kCount
 };
