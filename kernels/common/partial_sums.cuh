@@ -41,7 +41,7 @@ __global__ void __launch_bounds__(kSumWarps* kWarp) AddColumns(ColumnOutputs<Rea
   const std::int64_t begin = outputs.groups * warp / kSumWarps;
   const std::int64_t end = outputs.groups * (warp + 1) / kSumWarps;
   double sum = 0;
-  if (there) {
+  if (there && begin < end) {
     const std::int64_t step = outputs.kinds * outputs.cols;
     const Real* at = outputs.partials + begin * step + outputs.kind[which] * outputs.cols + column;
     for (std::int64_t i = begin; i < end; ++i, at += step) sum += LoadGlobal(at);

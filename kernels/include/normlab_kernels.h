@@ -130,7 +130,7 @@ typedef struct {
   normlab_matrix dx;  // out, dtype of x
   void* dgain;        // Real[cols], out; NULL when not wanted
   void* dbias;        // Real[cols], out; NULL when not wanted
-  void* workspace;    // normlab_norm_backward_workspace bytes; may be NULL without dgain, dbias
+  void* workspace;    // normlab_norm_backward_workspace bytes; NULL without dgain, dbias or rows
 } normlab_norm_backward_args;
 
 // Bytes of scratch memory that the column sums of a backward pass need.
@@ -183,7 +183,7 @@ typedef struct {
                            // no b_columns, same dtypes)
   double* db;              // out: dL/db; NULL when not wanted
   void* db_columns;        // Real[cols], out: dL/db_columns; NULL when not wanted
-  void* workspace;         // normlab_residual_backward_workspace bytes
+  void* workspace;         // normlab_residual_backward_workspace bytes; may be NULL without rows
 } normlab_residual_backward_args;
 
 NORMLAB_API int64_t normlab_residual_backward_workspace(int64_t rows, int64_t cols,

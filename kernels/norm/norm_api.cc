@@ -37,7 +37,8 @@ int CheckNormBackward(const normlab_norm_backward_args& args, int alignment) {
   if (args.saved == nullptr && args.x.rows > 0) {
     return Fail("norm: the backward pass needs what the forward pass saved");
   }
-  if ((args.dgain != nullptr || args.dbias != nullptr) && args.workspace == nullptr) {
+  const bool columns = args.dgain != nullptr || args.dbias != nullptr;
+  if (columns && args.workspace == nullptr && args.x.rows > 0) {
     return Fail("norm: dgain and dbias need a workspace");
   }
   for (const void* pointer :
@@ -68,7 +69,7 @@ void BackwardTasks(const NormRows& table, const normlab_norm_options& options,
   Real* outputs[2] = {static_cast<Real*>(args.dgain), static_cast<Real*>(args.dbias)};
   for (int k = 0; k < 2; ++k) {
     if (outputs[k] != nullptr) {
-      AddPartials(partials + k * cols, 2 * cols, tasks, cols, outputs[k]);
+      AddPartials(partials, k * cols, 2 * cols, tasks, cols, outputs[k]);
     }
   }
 }

@@ -45,7 +45,7 @@ void BackwardTasks(const ResidualRows& table, const normlab_residual_form& form,
   });
   for (int k = 0; k < kResidualSums; ++k) {
     if (outputs[k] == nullptr) continue;
-    AddPartials(partials + k * cols, stride, tasks, cols, static_cast<Real*>(outputs[k]));
+    AddPartials(partials, k * cols, stride, tasks, cols, static_cast<Real*>(outputs[k]));
   }
   if (args.db != nullptr) {
     *args.db = 0;

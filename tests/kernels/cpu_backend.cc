@@ -36,7 +36,7 @@ class CpuBackend : public Backend {
     const std::int64_t bytes =
         normlab_norm_backward_workspace(args.x.rows, args.x.cols, args.x.dtype);
     std::vector<double> workspace(static_cast<std::size_t>(bytes / 8 + 1));
-    args.workspace = workspace.data();
+    args.workspace = bytes > 0 ? workspace.data() : nullptr;
     return normlab_norm_backward(&options, &args, nullptr);
   }
   int ResidualForward(const normlab_residual_form& form, const normlab_residual_forward_args& args,
@@ -50,7 +50,7 @@ class CpuBackend : public Backend {
     const std::int64_t bytes =
         normlab_residual_backward_workspace(args.dx.rows, args.dx.cols, args.dx.dtype);
     std::vector<double> workspace(static_cast<std::size_t>(bytes / 8 + 1));
-    args.workspace = workspace.data();
+    args.workspace = bytes > 0 ? workspace.data() : nullptr;
     return normlab_residual_backward(&numbers, &args, nullptr);
   }
 

@@ -51,8 +51,10 @@ class Mover {
                 RealSize(stream));
     return memory_.Use(packet.bytes, RealSize(stream));
   }
-  // Scratch memory, 16-byte aligned whatever the allocator does; nobody looks at what is left.
+  // Scratch memory, 16-byte aligned whatever the allocator does; nobody looks at what is left. Null
+  // where none is asked for.
   void* Workspace(std::int64_t bytes) {
+    if (bytes == 0) return nullptr;
     workspace_.resize(static_cast<std::size_t>(bytes / 16 + 1));
     return memory_.Use(workspace_.data(), bytes);
   }

@@ -137,6 +137,25 @@ TEST(TorchOpsTest, ZeroRowsAreAddedToTheCounter) {
   EXPECT_EQ(options.zero_rows.item<int64_t>(), 42);
 }
 
+// A batch without rows has gradients: zeros for what is shared between rows.
+TEST(TorchOpsTest, NoRowsAreNoFault) {
+  for (const int64_t width : {24, 768}) {
+    const at::Tensor x = at::zeros({0, width}, On(at::kFloat)).set_requires_grad(true);
+    const at::Tensor gain = at::ones({width}, On(at::kFloat)).set_requires_grad(true);
+    const at::Tensor b = Learned(2, at::kFloat);
+    ResidualSpec spec;
+    spec.b_tensor = b;
+    spec.next_norm = NormSpec{NORMLAB_LAYERNORM, gain, {}, 1e-5, false};
+    const ResidualResult updated = Residual(LayerNorm(x, gain, {}, 1e-5), x, spec);
+    GeoNormOptions angle;
+    angle.scale_tensor = b;
+    const auto gradients = Gradients(GeoNorm(updated.stream, updated.next, angle), {x, gain, b});
+    EXPECT_EQ(gradients[0].sizes(), x.sizes());
+    EXPECT_EQ(gradients[1].abs().max().item<float>(), 0);
+    EXPECT_EQ(gradients[2].item<float>(), 0);
+  }
+}
+
 TEST(TorchOpsTest, RefusalsNameWhatWasFound) {
   const at::Tensor x = Waves({4, 768}, 0.11, at::kFloat), v = Waves({4, 768}, 0.23, at::kFloat);
   GeoNormOptions options;
