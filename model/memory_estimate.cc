@@ -66,11 +66,11 @@ int64_t ProbeBytes(const ModelSpec& spec, Probed probed) {
 double Gib(int64_t bytes) { return static_cast<double>(bytes) / (1024.0 * 1024.0 * 1024.0); }
 
 // Of a step, all but the weights grows with the micro-batch.
-std::string Cure(const MemoryEstimate& estimate, int64_t micro_batch, int64_t limit) {
+std::string Cure(const MemoryEstimate& estimate, int64_t sequences, int64_t limit) {
   if (estimate.weights + estimate.probes > limit && estimate.weights <= limit) {
     return "; probe.every 0 and probe.sensitivity false leave most of the probes' part out";
   }
-  const int64_t by_sequence = (estimate.activations + estimate.logits) / micro_batch;
+  const int64_t by_sequence = (estimate.activations + estimate.logits) / sequences;
   const int64_t fits = (limit - estimate.weights) / by_sequence;
   if (fits < 1) return "; no train.micro_batch makes it fit";
   return absl::StrFormat("; train.micro_batch %d would fit", fits);
@@ -83,14 +83,14 @@ Probed ProbedBy(const RunConfig& config) {
   return config.Int("probe.every") > 0 ? Probed::kProfiles : Probed::kNothing;
 }
 
-MemoryEstimate EstimateMemory(const ModelSpec& spec, int64_t micro_batch, Probed probed) {
-  constexpr int64_t kBuffers = 4;  // values, gradients, first and second moments
+MemoryEstimate EstimateMemory(const ModelSpec& spec, const StepMemory& step) {
+  const int64_t buffers = 3 + step.shards;  // values, first and second moments, gradients
   int64_t parameters = 0;
   for (const ParameterShape& shape : ParameterShapes(spec)) parameters += shape.Count();
   const int64_t stream = StreamBytes(spec);
-  const int64_t tokens = micro_batch * spec.seq_len;
+  const int64_t tokens = step.sequences * spec.seq_len;
   MemoryEstimate estimate;
-  estimate.weights = parameters * stream * kBuffers;
+  estimate.weights = parameters * stream * buffers;
   if (spec.precision == Precision::kBf16) estimate.weights += parameters * BranchBytes(spec);
   estimate.activations = 2 * tokens * spec.width * stream;  // embedding, final norm
   for (const SublayerSpec& sublayer : spec.sublayers) {
@@ -98,20 +98,20 @@ MemoryEstimate EstimateMemory(const ModelSpec& spec, int64_t micro_batch, Probed
   }
   // Logits, log-softmax, and the gradients of both.
   estimate.logits = 4 * tokens * spec.vocab * stream;
-  estimate.probes = ProbeBytes(spec, probed);
+  estimate.probes = ProbeBytes(spec, step.probed);
   return estimate;
 }
 
-absl::Status CheckMemory(const ModelSpec& spec, int64_t micro_batch, Probed probed, int64_t limit) {
-  const MemoryEstimate estimate = EstimateMemory(spec, micro_batch, probed);
+absl::Status CheckMemory(const ModelSpec& spec, const StepMemory& step, int64_t limit) {
+  const MemoryEstimate estimate = EstimateMemory(spec, step);
   if (estimate.Total() <= limit) return absl::OkStatus();
   return absl::ResourceExhaustedError(absl::StrFormat(
       "memory: this run needs about %.2f GiB (weights and optimiser %.2f; activations %.2f and "
       "logits %.2f, with %d sequences of %d tokens at once; or probes %.2f, if that is more), and "
       "there are %.2f GiB here%s",
       Gib(estimate.Total()), Gib(estimate.weights), Gib(estimate.activations), Gib(estimate.logits),
-      micro_batch, spec.seq_len, Gib(estimate.probes), Gib(limit),
-      Cure(estimate, micro_batch, limit)));
+      step.sequences, spec.seq_len, Gib(estimate.probes), Gib(limit),
+      Cure(estimate, step.sequences, limit)));
 }
 
 }  // namespace normlab::model

@@ -83,13 +83,29 @@ Parameters::Parameters(const ModelSpec& spec, at::Device device) {
   int64_t other_end = decayed_;
   for (const ParameterShape& shape : shapes) {
     int64_t& end = shape.Decays() ? decayed_end : other_end;
-    Parameter parameter{shape, {}, end};
+    all_.push_back({shape, {}, end});
     end += shape.Count();
+  }
+  MakeLeaves();
+}
+
+void Parameters::MakeLeaves() {
+  for (Parameter& parameter : all_) {
     parameter.value = ViewOf(values_, parameter).detach().set_requires_grad(true);
     // With a gradient already in place, autograd adds into it instead of allocating one per step.
     parameter.value.mutable_grad() = ViewOf(grads_, parameter);
-    all_.push_back(std::move(parameter));
   }
+}
+
+Parameters Parameters::WithOwnGrads() const {
+  Parameters copy;
+  copy.all_ = all_;
+  copy.values_ = values_;
+  copy.grads_ = at::zeros_like(grads_);
+  copy.shadows_ = shadows_;
+  copy.decayed_ = decayed_;
+  copy.MakeLeaves();
+  return copy;
 }
 
 at::Tensor Parameters::Find(const std::string& name) const {

@@ -39,6 +39,9 @@ class Parameters {
   // Zero-filled on `device`, in fp64 or fp32.
   explicit Parameters(const ModelSpec& spec, at::Device device = at::kCPU);
 
+  // The same values (and bf16 copies), not copied, with gradients of their own, zero.
+  Parameters WithOwnGrads() const;
+
   const std::vector<Parameter>& all() const { return all_; }
   // The tensor of that name, undefined if the model has none.
   at::Tensor Find(const std::string& name) const;
@@ -59,6 +62,10 @@ class Parameters {
   void RefreshShadows();
 
  private:
+  Parameters() = default;
+  // Makes the leaf of every parameter out of values_ and grads_.
+  void MakeLeaves();
+
   std::vector<Parameter> all_;
   at::Tensor values_, grads_;
   at::Tensor shadows_;  // bf16, laid out as values_; undefined unless the precision is bf16

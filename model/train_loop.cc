@@ -63,13 +63,18 @@ std::string FirstBadGradient(const Parameters& parameters) {
   return "";
 }
 
-absl::Status CheckFits(const RunConfig& config, const ModelSpec& spec, at::Device device) {
-  const int64_t micro_batch = std::min(config.Int("train.micro_batch"), config.Int("train.batch"));
-  const Probed probed = ProbedBy(config);
-  if (device.is_cpu()) return CheckMemory(spec, micro_batch, probed, MemoryLimitBytes());
+int64_t MicroBatch(const RunConfig& config) {
+  return std::min(config.Int("train.micro_batch"), config.Int("train.batch"));
+}
+
+absl::Status CheckFits(const TrainSetup& setup, const ModelSpec& spec, at::Device device) {
+  const int64_t micro_batch = MicroBatch(setup.config);
+  const ShardPlan plan = PlanShards(spec, micro_batch, setup.threads, device);
+  const StepMemory step = {plan.SequencesAtOnce(micro_batch), plan.shards, ProbedBy(setup.config)};
+  if (device.is_cpu()) return CheckMemory(spec, step, MemoryLimitBytes());
   const std::optional<kernels::CudaMemory> memory = kernels::CudaMemoryOf(device.index());
   if (!memory.has_value()) return absl::OkStatus();  // a build that cannot ask
-  return CheckMemory(spec, micro_batch, probed, memory->total_bytes);
+  return CheckMemory(spec, step, memory->total_bytes);
 }
 
 }  // namespace
@@ -92,7 +97,7 @@ absl::StatusOr<std::unique_ptr<TrainLoop>> TrainLoop::Create(const TrainSetup& s
   ASSIGN_OR_RETURN(TokenSource train, open("train.bin"));
   ASSIGN_OR_RETURN(TokenSource val, open("val.bin"));
   ASSIGN_OR_RETURN(const at::Device device, FindDevice(setup.device));
-  RETURN_IF_ERROR(CheckFits(setup.config, spec, device));
+  RETURN_IF_ERROR(CheckFits(setup, spec, device));
   std::unique_ptr<TrainLoop> loop(new TrainLoop(setup, spec, device, std::move(train),
                                                 std::move(val), meta.sha256, sink, clock));
   RETURN_IF_ERROR(loop->Resume());
@@ -111,7 +116,7 @@ TrainLoop::TrainLoop(const TrainSetup& setup, const ModelSpec& spec, at::Device 
       schedule_(MakeSchedule(setup.config)),
       parameters_(spec, device),
       optimizer_(MakeAdamW(setup.config), parameters_),
-      model_(spec, parameters_),
+      sharded_(spec, parameters_, MicroBatch(setup.config), setup.threads),
       watch_(setup.stop),
       steps_(setup.config.Int("train.steps")),
       batch_(setup.config.Int("train.batch")),
@@ -119,7 +124,6 @@ TrainLoop::TrainLoop(const TrainSetup& setup, const ModelSpec& spec, at::Device 
   origin_ = {setup.config.Identity(dataset_sha256), DumpStrict(setup.config.ToJson()),
              InstructionSet(), setup.threads};
   InitialiseParameters(spec, parameters_);
-  zero_rows_ = at::zeros({1}, parameters_.values().options().dtype(at::kLong));
 }
 
 absl::Status TrainLoop::Resume() {
@@ -217,7 +221,7 @@ absl::StatusOr<TrainLoop::StepResult> TrainLoop::Step(int64_t step) {
   StepResult result;
   result.lr = schedule_.LearningRate(step);
   step_probe_.reset();
-  if (ProbeDue(step)) step_probe_.emplace(model_.spec(), parameters_);
+  if (ProbeDue(step)) step_probe_.emplace(model().spec(), parameters_, sharded_.shards());
   ASSIGN_OR_RETURN(result.loss, AccumulateGradients(step));
   result.grad_norm = GradNorm(parameters_);
   if (!std::isfinite(result.loss) || !std::isfinite(result.grad_norm)) {
@@ -236,23 +240,17 @@ absl::StatusOr<TrainLoop::StepResult> TrainLoop::Step(int64_t step) {
 // parts of unequal size are weighted right. Returns the step's mean loss.
 absl::StatusOr<double> TrainLoop::AccumulateGradients(int64_t step) {
   const std::vector<int64_t> blocks = order_.BlocksOfStep(step, batch_);
-  const double tokens = static_cast<double>(batch_ * model_.spec().seq_len);
-  parameters_.ZeroGrads();
-  ForwardOptions forward;
-  forward.step = step;
-  forward.zero_rows = zero_rows_;
-  if (step_probe_) {
-    forward.on_stream = [this](size_t s, const at::Tensor& x) { step_probe_->WatchStream(s, x); };
-  }
+  const double tokens = static_cast<double>(batch_ * model().spec().seq_len);
+  sharded_.ZeroGrads();
+  StepProbe* const probe = step_probe_ ? &*step_probe_ : nullptr;
   at::Tensor loss_sum = at::zeros({}, parameters_.values().options().dtype(at::kDouble));
   for (int64_t first = 0; first < batch_; first += micro_batch_) {
     const int64_t last = std::min(first + micro_batch_, batch_);
     ASSIGN_OR_RETURN(const Batch batch,
                      train_.Read({blocks.begin() + first, blocks.begin() + last}));
-    const at::Tensor loss = CrossEntropySum(model_.Forward(batch.inputs, forward), batch.targets);
-    (loss / tokens).backward();
-    loss_sum += loss.detach();  // on the device: nothing waits for a micro-batch
+    loss_sum += sharded_.Accumulate(batch, step, tokens, probe);
   }
+  sharded_.Collect();
   return loss_sum.item<double>() / tokens;
 }
 
@@ -261,7 +259,7 @@ absl::Status TrainLoop::RecordStep(int64_t step, const StepResult& result) {
   state_.train_loss.push_back(result.loss);
   state_.grad_norm.push_back(result.grad_norm);
   stop_rule_ = watch_.OnStep(step, result.loss, result.grad_norm);
-  const double tokens = static_cast<double>(batch_ * model_.spec().seq_len);
+  const double tokens = static_cast<double>(batch_ * model().spec().seq_len);
   const double seconds = absl::ToDoubleSeconds(clock_.MonotonicNow() - mark_);
   return sink_.Write(ScalarsRecord{
       step,
@@ -285,10 +283,10 @@ absl::Status TrainLoop::ReportNonfinite(int64_t step, const StepResult& result) 
 // A row of zeros has no direction to turn from: the stream passes it on, and we say so, once a
 // step.
 absl::Status TrainLoop::ReportZeroRows(int64_t step) {
-  if (!model_.spec().sphere_stream) return absl::OkStatus();  // nothing counts, nothing to wait for
-  const int64_t rows = zero_rows_.item<int64_t>();
+  if (!model().spec().sphere_stream)
+    return absl::OkStatus();  // nothing counts, nothing to wait for
+  const int64_t rows = sharded_.TakeZeroRows();
   if (rows == 0) return absl::OkStatus();
-  zero_rows_.zero_();
   return sink_.Write(EventRecord{step, "zero_rows", DumpStrict({{"rows", rows}})});
 }
 
@@ -299,27 +297,27 @@ absl::Status TrainLoop::ObserveAt(int64_t step) {
   EvaluationOptions options;
   options.sequences = EvaluationSequences();
   if (!evaluate) {
-    options.sequences = std::min(options.sequences, ProbeSequences(model_.spec().seq_len));
+    options.sequences = std::min(options.sequences, ProbeSequences(model().spec().seq_len));
   }
   options.batch = std::min(kEvalBatchSequences, micro_batch_);
   options.step = step;
   Tape tape;
-  ASSIGN_OR_RETURN(const EvalRecord eval, Evaluate(model_, val_, options, &tape));
+  ASSIGN_OR_RETURN(const EvalRecord eval, Evaluate(model(), val_, options, &tape));
   if (evaluate) {
     RETURN_IF_ERROR(sink_.Write(eval));
-    const PeriBound bound = CheckPeriBound(model_, tape, step);
+    const PeriBound bound = CheckPeriBound(model(), tape, step);
     RETURN_IF_ERROR(WriteAll(bound.profiles));
     RETURN_IF_ERROR(WriteAll(GrowthProfiles(tape, step)));
     for (const EventRecord& violation : bound.violations) RETURN_IF_ERROR(sink_.Write(violation));
     if (setup_.config.Bool("probe.sensitivity")) {
-      RETURN_IF_ERROR(WriteAll(SensitivityProfiles(model_.spec(), parameters_, tape, step)));
+      RETURN_IF_ERROR(WriteAll(SensitivityProfiles(model().spec(), parameters_, tape, step)));
     }
   }
   if (probe) {
     RETURN_IF_ERROR(WriteAll(HiddenProfiles(tape, step)));
     RETURN_IF_ERROR(WriteAll(AngleProfiles(tape, step)));
     RETURN_IF_ERROR(WriteAll(BranchProfiles(tape, step)));
-    RETURN_IF_ERROR(WriteAll(SphereProfiles(model_, tape, step)));
+    RETURN_IF_ERROR(WriteAll(SphereProfiles(model(), tape, step)));
     RETURN_IF_ERROR(WriteAll(AttentionProfiles(tape, step)));
   }
   return absl::OkStatus();
@@ -333,7 +331,7 @@ absl::Status TrainLoop::WriteAll(const std::vector<ProfileRecord>& profiles) {
 int64_t TrainLoop::EvaluationSequences() const {
   int64_t sequences = val_.blocks();
   const int64_t tokens = setup_.config.Int("data.val_tokens");
-  if (tokens > 0) sequences = std::min(sequences, (tokens - 1) / model_.spec().seq_len);
+  if (tokens > 0) sequences = std::min(sequences, (tokens - 1) / model().spec().seq_len);
   const int64_t batches = setup_.config.Int("eval.batches");
   if (batches > 0) sequences = std::min(sequences, batches * kEvalBatchSequences);
   return std::max<int64_t>(sequences, 1);

@@ -24,8 +24,8 @@
 #include "model/probes/step_probe.h"
 #include "model/record_sink.h"
 #include "model/schedule.h"
+#include "model/shards.h"
 #include "model/token_source.h"
-#include "model/transformer.h"
 
 namespace normlab::model {
 
@@ -76,6 +76,7 @@ class TrainLoop {
   absl::Status ReportZeroRows(int64_t step);
   // Evaluation and probes, where they are due after `step` (0: before the first).
   absl::Status ObserveAt(int64_t step);
+  const Transformer& model() const { return sharded_.model(); }
   absl::Status WriteAll(const std::vector<ProfileRecord>& profiles);
   // How many sequences of val.bin every evaluation reads.
   int64_t EvaluationSequences() const;
@@ -91,10 +92,9 @@ class TrainLoop {
   Schedule schedule_;
   Parameters parameters_;
   AdamW optimizer_;
-  Transformer model_;
+  ShardedModel sharded_;
   std::optional<StepProbe> step_probe_;  // of the current step, where a probe is due
   CheckpointOrigin origin_;
-  at::Tensor zero_rows_;  // int64 [1], of the current step
   TrainingState state_;
   StopWatch watch_;
   std::optional<std::string> stop_rule_;

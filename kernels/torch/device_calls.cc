@@ -8,6 +8,7 @@
 #include "kernels/torch/cuda_calls.h"
 #include "kernels/torch/norm_ops.h"
 #include "kernels/torch/tensor_access.h"
+#include "kernels/torch/torch_threads.h"
 
 namespace normlab::kernels {
 namespace {

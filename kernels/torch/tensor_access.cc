@@ -1,6 +1,5 @@
 #include "kernels/torch/tensor_access.h"
 
-#include <ATen/Parallel.h>
 #include <c10/util/Exception.h>
 
 namespace normlab::kernels {
@@ -18,13 +17,6 @@ normlab_dtype AsDtype(const char* name, const at::Tensor& tensor) {
       TORCH_CHECK(false, name, " of shape ", tensor.sizes(), " is ", tensor.scalar_type(),
                   "; the kernels take float32, float64 and bfloat16");
   }
-}
-
-void RunOnTorchThreads(void*, std::int64_t count, void (*task)(void*, std::int64_t),
-                       void* argument) {
-  at::parallel_for(0, count, 1, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t i = begin; i < end; ++i) task(argument, i);
-  });
 }
 
 }  // namespace
@@ -87,11 +79,6 @@ at::Tensor OrUndefined(const std::optional<at::Tensor>& tensor) {
 
 void* DataOrNull(const at::Tensor& tensor) {
   return tensor.defined() ? tensor.data_ptr() : nullptr;
-}
-
-const normlab_executor* TorchExecutor() {
-  static const normlab_executor executor{&RunOnTorchThreads, nullptr};
-  return &executor;
 }
 
 void ThrowUnlessOk(int code) { TORCH_CHECK(code == NORMLAB_OK, normlab_last_error()); }

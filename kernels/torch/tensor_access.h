@@ -37,9 +37,6 @@ at::Tensor OrUndefined(const std::optional<at::Tensor>& tensor);
 // Null for an undefined tensor.
 void* DataOrNull(const at::Tensor& tensor);
 
-// Runs tasks on LibTorch's own threads.
-const normlab_executor* TorchExecutor();
-
 // Throws c10::Error with normlab_last_error() unless `code` is NORMLAB_OK.
 void ThrowUnlessOk(int code);
 

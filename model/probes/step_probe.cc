@@ -21,10 +21,12 @@ double RootCount(const Parameter& parameter) {
 
 }  // namespace
 
-StepProbe::StepProbe(const ModelSpec& spec, const Parameters& parameters)
-    : parameters_(parameters),
-      stream_squares_(std::make_shared<std::vector<at::Tensor>>(
-          spec.layers + 1, at::zeros({}, parameters.values().options().dtype(at::kDouble)))) {
+StepProbe::StepProbe(const ModelSpec& spec, const Parameters& parameters, int64_t shards)
+    : parameters_(parameters) {
+  const at::Tensor zero = at::zeros({}, parameters.values().options().dtype(at::kDouble));
+  for (int64_t shard = 0; shard < shards; ++shard) {
+    stream_squares_.push_back(std::make_shared<std::vector<at::Tensor>>(spec.layers + 1, zero));
+  }
   for (const char* type : {"attn.qkv", "attn.out", "ffn.up", "ffn.down"}) {
     types_.push_back({type, {}});
   }
@@ -37,9 +39,9 @@ StepProbe::StepProbe(const ModelSpec& spec, const Parameters& parameters)
   }
 }
 
-void StepProbe::WatchStream(size_t s, const at::Tensor& x) {
+void StepProbe::WatchStream(int64_t shard, size_t s, const at::Tensor& x) {
   if (s % 2 != 0) return;  // between the two sublayers of a block
-  x.register_hook([squares = stream_squares_, block = s / 2](const at::Tensor& grad) {
+  x.register_hook([squares = stream_squares_[shard], block = s / 2](const at::Tensor& grad) {
     (*squares)[block] = (*squares)[block] + Frobenius(grad).square();
   });
 }
@@ -87,7 +89,14 @@ void StepProbe::MeasureUpdate(const AdamW& optimizer, int64_t step, double lr) {
 std::vector<ProfileRecord> StepProbe::Profiles(int64_t step) const {
   const at::NoGradGuard no_grad;
   std::vector<at::Tensor> scalars;
-  for (const at::Tensor& square : *stream_squares_) scalars.push_back(square.sqrt());
+  const size_t streams = stream_squares_.front()->size();
+  for (size_t block = 0; block < streams; ++block) {
+    at::Tensor sum = (*stream_squares_.front())[block];
+    for (size_t shard = 1; shard < stream_squares_.size(); ++shard) {
+      sum = sum + (*stream_squares_[shard])[block];
+    }
+    scalars.push_back(sum.sqrt());
+  }
   for (const auto& column : columns_) scalars.insert(scalars.end(), column.begin(), column.end());
   const at::Tensor all = at::stack(scalars).cpu();
   const double* next = all.const_data_ptr<double>();
@@ -96,7 +105,7 @@ std::vector<ProfileRecord> StepProbe::Profiles(int64_t step) const {
     profiles.push_back({step, key, first_index, {next, next + count}});
     next += count;
   };
-  take("stream_grad", 0, stream_squares_->size());
+  take("stream_grad", 0, streams);
   for (size_t k = 0; k < keys_.size(); ++k) take(keys_[k], 1, columns_[k].size());
   return profiles;
 }

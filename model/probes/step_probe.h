@@ -26,11 +26,11 @@ namespace normlab::model {
 class StepProbe {
  public:
   // `parameters` must outlive it.
-  StepProbe(const ModelSpec& spec, const Parameters& parameters);
+  StepProbe(const ModelSpec& spec, const Parameters& parameters, int64_t shards);
 
-  // For ForwardOptions::on_stream of each micro-batch. Its gradients are measured as they pass by;
-  // neither they nor X_s are kept.
-  void WatchStream(size_t s, const at::Tensor& x);
+  // For ForwardOptions::on_stream of each micro-batch and shard (0 … shards − 1). Its gradients are
+  // measured as they pass by; neither they nor X_s are kept. Shards may go side by side.
+  void WatchStream(int64_t shard, size_t s, const at::Tensor& x);
   // After the last backward pass, before clipping.
   void MeasureGradients();
   // After the optimiser's update number `step` (from 1).
@@ -47,8 +47,8 @@ class StepProbe {
 
   const Parameters& parameters_;
   std::vector<MatrixType> types_;
-  // Σ over micro-batches of ‖∂L/∂X_2i‖², filled while a backward pass runs.
-  std::shared_ptr<std::vector<at::Tensor>> stream_squares_;
+  // By shard and block: Σ over micro-batches of ‖∂L/∂X_2i‖², filled while a backward pass runs.
+  std::vector<std::shared_ptr<std::vector<at::Tensor>>> stream_squares_;
   std::vector<std::string> keys_;
   std::vector<std::vector<at::Tensor>> columns_;  // by key: one scalar per block
 };

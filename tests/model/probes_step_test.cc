@@ -23,17 +23,21 @@ double SumOfSquares(const at::Tensor& x) {
   return sum;
 }
 
-// One training step of three sequences, as 2 + 1, with a probe.
+// One training step of three sequences, in shards of 2 + 1, with a probe.
 struct ProbedStep {
   ProbedStep(const std::string& placement, const Overrides& overrides)
       : run(placement, overrides, kFactor),
         optimizer(Options(), run.parameters),
-        probe(run.spec, run.parameters) {
+        probe(run.spec, run.parameters, /*shards=*/2) {
     const double tokens = static_cast<double>(run.tokens.numel());
     run.parameters.ZeroGrads();
+    int64_t shard = 0;
     for (const auto& [first, count] : {std::pair<int64_t, int64_t>{0, 2}, {2, 1}}) {
       ForwardOptions options;
-      options.on_stream = [this](size_t s, const at::Tensor& x) { probe.WatchStream(s, x); };
+      options.on_stream = [this, shard](size_t s, const at::Tensor& x) {
+        probe.WatchStream(shard, s, x);
+      };
+      ++shard;
       const at::Tensor logits = run.model.Forward(run.tokens.narrow(0, first, count), options);
       (CrossEntropySum(logits, run.targets.narrow(0, first, count)) / tokens).backward();
     }

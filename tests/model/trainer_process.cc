@@ -35,7 +35,8 @@ Envelope EnvelopeFor(const RunConfig& config, const TempDir& dir) {
   return envelope;
 }
 
-TrainerProcess::TrainerProcess(const Envelope& envelope) {
+TrainerProcess::TrainerProcess(const Envelope& envelope,
+                               const std::map<std::string, std::string>& environment) {
   CHECK_OK(WriteFileDurably(dir_.File("envelope.json"), DumpStrict(ToJson(envelope))));
   int ends[2];
   CHECK_EQ(pipe2(ends, O_CLOEXEC), 0);
@@ -43,7 +44,8 @@ TrainerProcess::TrainerProcess(const Envelope& envelope) {
   SpawnOptions options;
   options.argv = {ProgramPath("normlab-trainer"), "run",      "--config",
                   dir_.File("envelope.json"),     "--frames", "3"};
-  options.env_overrides = {{"OMP_WAIT_POLICY", "passive"}};
+  options.env_overrides = environment;
+  options.env_overrides["OMP_WAIT_POLICY"] = "passive";
   options.inherited_fds = {{3, ends[1]}};
   options.stderr_fd = errors;
   auto started = Subprocess::Start(options);

@@ -2,6 +2,7 @@
 #ifndef NORMLAB_TESTS_MODEL_TRAINER_PROCESS_H_
 #define NORMLAB_TESTS_MODEL_TRAINER_PROCESS_H_
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -19,7 +20,8 @@ Envelope EnvelopeFor(const RunConfig& config, const TempDir& dir);
 
 class TrainerProcess {
  public:
-  explicit TrainerProcess(const Envelope& envelope);
+  explicit TrainerProcess(const Envelope& envelope,
+                          const std::map<std::string, std::string>& environment = {});
   ~TrainerProcess();
 
   // The next record, waited for; empty once the process has closed its end.

@@ -13,6 +13,7 @@
 #include "kernels/torch/norm_ops.h"
 #include "kernels/torch/residual_ops.h"
 #include "kernels/torch/tensor_access.h"
+#include "kernels/torch/torch_threads.h"
 #include "tests/kernels/bench/paired_timing.h"
 #include "tests/kernels/bench/report.h"
 #include "tests/kernels/bench/torch_peers.h"

@@ -1,0 +1,129 @@
+#include "model/shards.h"
+
+#include <ATen/ATen.h>
+
+#include <algorithm>
+
+#include "kernels/torch/torch_threads.h"
+
+namespace normlab::model {
+namespace {
+
+// Below this many tokens the fixed cost of an operation shows.
+constexpr int64_t kShardTokens = 512;
+constexpr int64_t kMostShards = 16;
+// Of all shards' gradients. Products of larger models keep their threads busy by themselves.
+constexpr int64_t kMostGradientBytes = int64_t{256} << 20;
+
+int64_t GradientBytes(const ModelSpec& spec) {
+  int64_t parameters = 0;
+  for (const ParameterShape& shape : ParameterShapes(spec)) parameters += shape.Count();
+  return parameters * (spec.precision == Precision::kFp64 ? 8 : 4);
+}
+
+int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+// Side by side, a round of shards takes as long as one shard; one after the other, the threads
+// share each operation, and of two threads a quarter of the time is lost with that, of more a
+// larger part.
+bool WorthSideBySide(int64_t shards, int64_t threads) {
+  return shards > 1 && threads > 1 && 2 * shards >= threads * CeilDiv(shards, threads);
+}
+
+struct Part {
+  int64_t first, count;
+};
+
+// The sequences of shard `index`: parts of equal size, the first ones by one larger.
+Part PartOf(int64_t sequences, int64_t shards, int64_t index) {
+  const int64_t size = sequences / shards, larger = sequences % shards;
+  return {index * size + std::min(index, larger), size + (index < larger ? 1 : 0)};
+}
+
+}  // namespace
+
+int64_t ShardPlan::SequencesAtOnce(int64_t sequences) const {
+  return std::min(sequences, side_by_side * CeilDiv(sequences, shards));
+}
+
+ShardPlan PlanShards(const ModelSpec& spec, int64_t sequences, int threads, c10::Device device) {
+  ShardPlan plan;
+  if (!device.is_cpu()) return plan;
+  plan.shards = std::min({sequences, sequences * spec.seq_len / kShardTokens, kMostShards,
+                          kMostGradientBytes / GradientBytes(spec)});
+  plan.shards = std::max<int64_t>(plan.shards, 1);
+  if (WorthSideBySide(plan.shards, threads)) {
+    plan.side_by_side = std::min<int64_t>(plan.shards, threads);
+  }
+  return plan;
+}
+
+ShardedModel::ShardedModel(const ModelSpec& spec, Parameters& parameters, int64_t sequences,
+                           int threads)
+    : parameters_(parameters), threads_(threads) {
+  const at::Tensor& values = parameters.values();
+  const int64_t count = PlanShards(spec, sequences, threads, values.device()).shards;
+  for (int64_t index = 0; index < count; ++index) {
+    Shard shard;
+    if (index > 0) shard.own = std::make_unique<Parameters>(parameters.WithOwnGrads());
+    shard.model = std::make_unique<Transformer>(spec, index > 0 ? *shard.own : parameters);
+    shards_.push_back(std::move(shard));
+  }
+  zero_rows_ = at::zeros({count}, values.options().dtype(at::kLong));
+}
+
+void ShardedModel::ZeroGrads() {
+  parameters_.ZeroGrads();
+  for (const Shard& shard : shards_) {
+    if (shard.own != nullptr) shard.own->ZeroGrads();
+  }
+}
+
+at::Tensor ShardedModel::AccumulateShard(int64_t shard, const Batch& batch, int64_t step,
+                                         double tokens, StepProbe* probe) const {
+  ForwardOptions forward;
+  forward.step = step;
+  forward.zero_rows = zero_rows_.narrow(0, shard, 1);
+  if (probe != nullptr) {
+    forward.on_stream = [=](size_t s, const at::Tensor& x) { probe->WatchStream(shard, s, x); };
+  }
+  const at::Tensor loss =
+      CrossEntropySum(shards_[shard].model->Forward(batch.inputs, forward), batch.targets);
+  (loss / tokens).backward();
+  return loss.detach().to(at::kDouble);
+}
+
+at::Tensor ShardedModel::Accumulate(const Batch& batch, int64_t step, double tokens,
+                                    StepProbe* probe) {
+  const int64_t sequences = batch.inputs.size(0);
+  const ShardPlan plan =
+      PlanShards(model().spec(), sequences, threads_, parameters_.values().device());
+  std::vector<at::Tensor> losses(plan.shards);
+  const auto run = [&](int64_t shard) {
+    const auto [first, count] = PartOf(sequences, plan.shards, shard);
+    losses[shard] = AccumulateShard(
+        shard, {batch.inputs.narrow(0, first, count), batch.targets.narrow(0, first, count)}, step,
+        tokens, probe);
+  };
+  if (plan.side_by_side > 1) {
+    // In LibTorch's own pool: an operation inside knows that the threads are taken.
+    kernels::OnTorchThreads(plan.shards, run);
+  } else {
+    for (int64_t shard = 0; shard < plan.shards; ++shard) run(shard);
+  }
+  return plan.shards == 1 ? losses.front() : at::stack(losses).sum();
+}
+
+void ShardedModel::Collect() {
+  for (const Shard& shard : shards_) {
+    if (shard.own != nullptr) parameters_.grads().add_(shard.own->grads());
+  }
+}
+
+int64_t ShardedModel::TakeZeroRows() {
+  const int64_t rows = zero_rows_.sum().item<int64_t>();
+  zero_rows_.zero_();
+  return rows;
+}
+
+}  // namespace normlab::model
