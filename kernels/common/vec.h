@@ -107,6 +107,44 @@ struct Single {
   static NORMLAB_INLINE void FetchAhead(const Stored*) {}
 };
 
+// The values of two vectors of consecutive bf16 columns: those of even and those of odd columns.
+// Widening these is a shift and a mask of the whole register, and packing them as cheap, where
+// widening in order sends every half through the shuffles.
+struct Twins {
+  Vec<float> even, odd;
+
+  friend NORMLAB_INLINE Twins operator+(Twins a, Twins b) {
+    return {a.even + b.even, a.odd + b.odd};
+  }
+  friend NORMLAB_INLINE Twins operator-(Twins a, Twins b) {
+    return {a.even - b.even, a.odd - b.odd};
+  }
+  friend NORMLAB_INLINE Twins operator*(Twins a, Twins b) {
+    return {a.even * b.even, a.odd * b.odd};
+  }
+  friend NORMLAB_INLINE Twins operator*(float a, Twins b) { return {a * b.even, a * b.odd}; }
+};
+
+// Twins starting at a column; sums use the accumulators slot and slot + 1.
+template <int kSlot>
+struct Paired {
+  using Real = float;
+  using Value = Twins;
+  using Words = typename VectorOf<std::uint32_t, kVectorBytes>::type;
+
+  static NORMLAB_INLINE Twins Load(const Bf16* from) {
+    const auto words = LoadRaw<Words>(from);
+    return {reinterpret_cast<Vec<float>>(words << 16),
+            reinterpret_cast<Vec<float>>(words & 0xffff0000)};
+  }
+  static NORMLAB_INLINE void Store(Bf16* to, Twins value) {
+    const Words words = (RoundToBf16<kVectorBytes>(value.even) >> 16) |
+                        (RoundToBf16<kVectorBytes>(value.odd) & 0xffff0000);
+    __builtin_memcpy(to, &words, sizeof(words));
+  }
+  static NORMLAB_INLINE void FetchAhead(const Bf16* from) { Wide<float, kSlot>::FetchAhead(from); }
+};
+
 template <class Real, class Body>
 NORMLAB_INLINE void Columns(std::int64_t cols, Body body) {
   constexpr std::int64_t kStep = kLanes<Real>;
@@ -121,6 +159,23 @@ NORMLAB_INLINE void Columns(std::int64_t cols, Body body) {
   for (; column < cols; ++column) body(Single<Real>{}, column);
 }
 
+// The same walk where body loads and stores rows of the types Stored: in twins if all are bf16.
+template <class Real, class... Stored, class Body>
+NORMLAB_INLINE void ColumnsOf(std::int64_t cols, Body body) {
+  if constexpr (sizeof(Real) == 4 && ((sizeof(Stored) == 2) && ...)) {
+    constexpr std::int64_t kStep = kLanes<Real>;
+    std::int64_t column = 0;
+    for (; column + 4 * kStep <= cols; column += 4 * kStep) {
+      body(Paired<0>{}, column);
+      body(Paired<2>{}, column + 2 * kStep);
+    }
+    for (; column + kStep <= cols; column += kStep) body(Wide<Real, 0>{}, column);
+    for (; column < cols; ++column) body(Single<Real>{}, column);
+  } else {
+    Columns<Real>(cols, body);
+  }
+}
+
 template <class Real>
 struct Sum {
   Vec<Real> lanes[4] = {};
@@ -130,6 +185,11 @@ struct Sum {
   NORMLAB_INLINE void Add(Wide<Real, kSlot>, Vec<Real> value) {
     lanes[kSlot] += value;
   }
+  template <int kSlot>
+  NORMLAB_INLINE void Add(Paired<kSlot>, Twins value) {
+    lanes[kSlot] += value.even;
+    lanes[kSlot + 1] += value.odd;
+  }
   NORMLAB_INLINE void Add(Single<Real>, Real value) { tail += value; }
 
   NORMLAB_INLINE Quarter<Real> Folded() const {
@@ -138,21 +198,16 @@ struct Sum {
   NORMLAB_INLINE Real Total() const { return AddQuarter(Folded()) + tail; }
 };
 
-// The same sum over several rows: each row leaves its quarter and its tail, the totals come
-// together.
-template <class Real, int kRows>
+// Such sums over eight rows: each row leaves a quarter of its own, the totals come together. Rows
+// that left nothing get anything.
+template <class Real>
 struct RowTotals {
-  Quarter<Real> quarters[kRows] = {};
-  Real tails[kRows] = {};
+  Quarter<Real> quarters[8];
 
   NORMLAB_INLINE void Leave(int row, const Sum<Real>& sum) {
-    quarters[row] = sum.Folded();
-    tails[row] = sum.tail;
+    quarters[row] = sum.Folded() + Quarter<Real>{sum.tail};
   }
-  NORMLAB_INLINE void Write(Real* totals) const {
-    AddQuarters<kRows>(quarters, totals);
-    for (int row = 0; row < kRows; ++row) totals[row] += tails[row];
-  }
+  NORMLAB_INLINE void Write(Real* totals) const { AddQuarters(quarters, totals); }
 };
 
 // The stream/branch pairs of the C interface, as template arguments of visit.template Run<...>().

@@ -13,14 +13,27 @@ namespace normlab::kernels::NORMLAB_ISA {
 // At most as many rows as the widest vector has doubles.
 constexpr int kBlockRows = 8;
 
+using LaneMask = typename VectorOf<std::int64_t, kVectorBytes>::type;
+
+// Entries of as many rows as a vector has lanes.
+NORMLAB_INLINE Vec<double> LoadLanes(const double* from) { return LoadRaw<Vec<double>>(from); }
+NORMLAB_INLINE Vec<double> LoadLanes(const float* from) { return WidenFloats<kVectorBytes>(from); }
+NORMLAB_INLINE void StoreLanes(std::int64_t* to, LaneMask lanes) {
+  __builtin_memcpy(to, &lanes, sizeof(lanes));
+}
+NORMLAB_INLINE void StoreLanes(double* to, Vec<double> lanes) {
+  __builtin_memcpy(to, &lanes, sizeof(lanes));
+}
+NORMLAB_INLINE void StoreLanes(float* to, Vec<double> lanes) {
+  NarrowDoubles<kVectorBytes>(to, lanes);
+}
+
 // What reading the rows of a block gives, one entry a row; entries beyond its rows hold anything.
 struct BlockSums {
   double a[kBlockRows];
   double beta[kBlockRows];
   double u_squared[kBlockRows];
 };
-
-using LaneMask = typename VectorOf<std::int64_t, kVectorBytes>::type;
 
 // C, T and their derivatives in p (geonorm_row.h), p itself and 1/a.
 struct BlockCurve {
@@ -68,30 +81,29 @@ inline GeoCurve<double> CurveOfRow(const GeoAngle<double>& rule, const BlockSums
 template <class Real>
 NORMLAB_INLINE void CurvesOfBlock(const GeoAngle<double>& rule, const BlockSums& sums, int count,
                                   BlockCurve* curve) {
-  using At = Wide<double, 0>;
   const double step = rule.alpha * rule.scale;
   const double most = rule.clamp * rule.clamp;
   const bool smooth = rule.VanishesWithU() && rule.retraction == 0;
   std::int64_t by_series[kBlockRows];
   bool all_trusted = true, all_by_series = smooth;
   for (int r = 0; r < kBlockRows; r += kLanes<double>) {
-    const auto a = At::Load(sums.a + r), u_squared = At::Load(sums.u_squared + r);
+    const auto a = LoadLanes(sums.a + r), u_squared = LoadLanes(sums.u_squared + r);
     const auto share = 1.0 / a, p = u_squared * share, q = step * step * p;
     // As if the angle vanished with u, stayed below one radian and met no clamp.
     Vec<double> c, s, dc, ds;
     ExpSeriesOfLanes<sizeof(Real) == 8 ? 10 : 6>(q, &c, &s, &dc, &ds);
-    const LaneMask trusted = Trusted<Real>(a, At::Load(sums.beta + r), u_squared);
+    const LaneMask trusted = Trusted<Real>(a, LoadLanes(sums.beta + r), u_squared);
     const LaneMask holds = (q < 1.0) & (p <= most) & (q <= most);
     all_trusted = all_trusted && AllOf(trusted);
     all_by_series = all_by_series && AllOf(holds);
-    __builtin_memcpy(curve->trusted + r, &trusted, sizeof(trusted));
-    __builtin_memcpy(by_series + r, &holds, sizeof(holds));
-    At::Store(curve->share + r, share);
-    At::Store(curve->p + r, p);
-    At::Store(curve->c + r, c);
-    At::Store(curve->t + r, step * s);
-    At::Store(curve->dc + r, step * step * dc);
-    At::Store(curve->dt + r, step * step * step * ds);
+    StoreLanes(curve->trusted + r, trusted);
+    StoreLanes(by_series + r, holds);
+    StoreLanes(curve->share + r, share);
+    StoreLanes(curve->p + r, p);
+    StoreLanes(curve->c + r, c);
+    StoreLanes(curve->t + r, step * s);
+    StoreLanes(curve->dc + r, step * step * dc);
+    StoreLanes(curve->dt + r, step * step * step * ds);
   }
   curve->all_trusted = all_trusted;
   if (all_by_series) return;

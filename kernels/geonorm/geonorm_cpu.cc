@@ -47,7 +47,7 @@ RowCurve CurveOf(const Rule& rule, const RowSums<double>& sums) {
 template <class Real, bool kLong, class X, class V>
 NORMLAB_INLINE void WriteOutput(const X* x, const V* v, X* y, std::int64_t cols, Real of_x,
                                 Real of_v) {
-  Columns<Real>(cols, [&](auto at, std::int64_t column) NORMLAB_INLINED {
+  ColumnsOf<Real, X, V>(cols, [&](auto at, std::int64_t column) NORMLAB_INLINED {
     if constexpr (kLong) at.FetchAhead(x + column), at.FetchAhead(v + column);
     at.Store(y + column, of_x * at.Load(x + column) + of_v * at.Load(v + column));
   });
@@ -114,9 +114,10 @@ std::int64_t ForwardBlock(const Rule& rule, const normlab_geonorm_forward_args& 
   ReadBlock<Real, kLong, X, V>(args.x, args.v, begin, count, &sums);
   CurvesOfBlock<Real>(rule, sums, count, &curve);
   Real of_x[kBlockRows], of_v[kBlockRows];
-  for (int r = 0; r < kBlockRows; ++r) {
-    of_x[r] = static_cast<Real>(curve.c[r] - curve.t[r] * sums.beta[r]);
-    of_v[r] = static_cast<Real>(curve.t[r]);
+  for (int r = 0; r < kBlockRows; r += kLanes<double>) {
+    const auto t = LoadLanes(curve.t + r);
+    StoreLanes(of_x + r, LoadLanes(curve.c + r) - t * LoadLanes(sums.beta + r));
+    StoreLanes(of_v + r, t);
   }
   const double step = StepOf(rule);
   std::int64_t zero_rows = 0;
@@ -153,7 +154,7 @@ NORMLAB_INLINE void WriteGradients(const normlab_geonorm_backward_args& args, st
   const V* v = Row<V>(args.v, row);
   X* dx = Row<X>(args.dx, row);
   V* dv = Row<V>(args.dv, row);
-  Columns<Real>(args.x.cols, [&](auto at, std::int64_t column) {
+  ColumnsOf<Real, X, V>(args.x.cols, [&](auto at, std::int64_t column) {
     const auto upstream = at.Load(g + column);
     const auto value = at.Load(x + column);
     const auto u = at.Load(v + column) - beta * value;
@@ -220,7 +221,7 @@ NORMLAB_INLINE void WriteCollapsed(const normlab_geonorm_backward_args& args, st
   const V* v = Row<V>(args.v, row);
   X* dx = Row<X>(args.dx, row);
   V* dv = Row<V>(args.dv, row);
-  Columns<Real>(args.x.cols, [&](auto at, std::int64_t column) NORMLAB_INLINED {
+  ColumnsOf<Real, X, V>(args.x.cols, [&](auto at, std::int64_t column) NORMLAB_INLINED {
     if constexpr (kLong) {
       at.FetchAhead(g + column), at.FetchAhead(x + column), at.FetchAhead(v + column);
     }
@@ -236,7 +237,7 @@ template <class Real>
 struct BackwardPlan {
   BlockSums sums;
   BlockCurve curve;
-  bool apart[kBlockRows];  // |u|^2 >= |v|^2/2
+  std::int64_t apart[kBlockRows];  // not 0 where |u|^2 >= |v|^2/2
   // turn = by_gx·<g,x> + by_gu·<g,u> and so on.
   double by_gx[kBlockRows], by_gu[kBlockRows], across[kBlockRows];
   Real along[kBlockRows], t[kBlockRows];
@@ -244,14 +245,16 @@ struct BackwardPlan {
   BackwardPlan(const Rule& rule, const void* saved, std::int64_t begin, int count) {
     LoadSaved<Real>(saved, begin, count, &sums);
     CurvesOfBlock<Real>(rule, sums, count, &curve);
-    for (int r = 0; r < kBlockRows; ++r) {
-      const double beta = sums.beta[r], share = curve.share[r];
-      apart[r] = beta * beta * sums.a[r] <= sums.u_squared[r];
-      by_gx[r] = 2 * curve.dc[r] * share;
-      by_gu[r] = 2 * curve.dt[r] * share;
-      across[r] = -curve.t[r] * share;
-      along[r] = static_cast<Real>(curve.c[r] - beta * curve.t[r]);
-      t[r] = static_cast<Real>(curve.t[r]);
+    for (int r = 0; r < kBlockRows; r += kLanes<double>) {
+      const auto beta = LoadLanes(sums.beta + r), share = LoadLanes(curve.share + r);
+      const auto tangent = LoadLanes(curve.t + r);
+      const LaneMask enough = beta * beta * LoadLanes(sums.a + r) <= LoadLanes(sums.u_squared + r);
+      StoreLanes(apart + r, enough);
+      StoreLanes(by_gx + r, 2 * share * LoadLanes(curve.dc + r));
+      StoreLanes(by_gu + r, 2 * share * LoadLanes(curve.dt + r));
+      StoreLanes(across + r, -share * tangent);
+      StoreLanes(along + r, LoadLanes(curve.c + r) - beta * tangent);
+      StoreLanes(t + r, tangent);
     }
   }
 
@@ -264,30 +267,38 @@ struct BackwardPlan {
   }
 };
 
-// Rows are read and written one after the other, which keeps five streams of memory going better
-// than passes over blocks would.
+// The rows of a block in groups: a group's rows are read, then written. Memory is the limit of fp32
+// rows and of long ones, and it goes better when each is written at once after it was read; of
+// short bf16 rows arithmetic is, and a group's scalars need not wait for each other.
 template <class Real, bool kLong, class X, class V>
 void BackwardBlock(const Rule& rule, const normlab_geonorm_backward_args& args, std::int64_t begin,
                    int count, double* dangle) {
+  constexpr int kGroup = !kLong && sizeof(X) == 2 ? kBlockRows : 1;
   const BackwardPlan<Real> plan(rule, args.saved, begin, count);
   const BlockSums& sums = plan.sums;
-  for (int r = 0; r < count; ++r) {
-    const std::int64_t row = begin + r;
-    if (!plan.curve.all_trusted && plan.curve.trusted[r] == 0) {
-      BackwardAgain<X, V>(rule, args, row, dangle);
-      continue;
+  for (int first = 0; first < count; first += kGroup) {
+    const int end = count - first < kGroup ? count : first + kGroup;
+    double gx[kBlockRows], gu[kBlockRows];
+    for (int r = first; r < end; ++r) {
+      const std::int64_t row = begin + r;
+      const auto dots = ReadUpstream<Real, kLong>(Row<X>(args.g, row), Row<X>(args.x, row),
+                                                  Row<V>(args.v, row), args.x.cols);
+      gx[r] = dots.gx.Total();
+      gu[r] = dots.gv.Total() - sums.beta[r] * gx[r];
     }
-    if (!plan.apart[r]) {
-      BackwardRow<Real, X, V>(rule, args, row, {sums.a[r], sums.beta[r], sums.u_squared[r]},
-                              dangle);
-      continue;
-    }
-    const auto dots = ReadUpstream<Real, kLong>(Row<X>(args.g, row), Row<X>(args.x, row),
-                                                Row<V>(args.v, row), args.x.cols);
-    const double gx = dots.gx.Total(), gu = dots.gv.Total() - sums.beta[r] * gx;
-    WriteCollapsed<Real, kLong, X, V>(args, row, plan.GradientOf(r, gx, gu));
-    if (dangle != nullptr) {
-      AddAngleGradients<double>(rule, CurveOfRow(rule, sums, r), gx, gu, plan.curve.p[r], dangle);
+    for (int r = first; r < end; ++r) {
+      const std::int64_t row = begin + r;
+      if (!plan.curve.all_trusted && plan.curve.trusted[r] == 0) {
+        BackwardAgain<X, V>(rule, args, row, dangle);
+      } else if (plan.apart[r] == 0) {
+        BackwardRow<Real, X, V>(rule, args, row, {sums.a[r], sums.beta[r], sums.u_squared[r]},
+                                dangle);
+      } else {
+        WriteCollapsed<Real, kLong, X, V>(args, row, plan.GradientOf(r, gx[r], gu[r]));
+        if (dangle == nullptr) continue;
+        AddAngleGradients<double>(rule, CurveOfRow(rule, sums, r), gx[r], gu[r], plan.curve.p[r],
+                                  dangle);
+      }
     }
   }
 }

@@ -17,7 +17,7 @@ struct RowSums {
 template <class Real, class X, class V>
 NORMLAB_INLINE Real ReadTangent(const X* x, const V* v, std::int64_t cols, Real beta) {
   Sum<Real> uu;
-  Columns<Real>(cols, [&](auto at, std::int64_t column) {
+  ColumnsOf<Real, X, V>(cols, [&](auto at, std::int64_t column) {
     const auto u = at.Load(v + column) - beta * at.Load(x + column);
     uu.Add(at, u * u);
   });
@@ -28,7 +28,7 @@ NORMLAB_INLINE Real ReadTangent(const X* x, const V* v, std::int64_t cols, Real 
 template <class Real, class X, class V>
 NORMLAB_INLINE RowSums<Real> ReadRow(const X* x, const V* v, std::int64_t cols) {
   Sum<Real> xx, xv;
-  Columns<Real>(cols, [&](auto at, std::int64_t column) {
+  ColumnsOf<Real, X, V>(cols, [&](auto at, std::int64_t column) {
     const auto value = at.Load(x + column);
     xx.Add(at, value * value);
     xv.Add(at, value * at.Load(v + column));
@@ -59,7 +59,7 @@ struct UpstreamDots {
 template <class Real, bool kLong, class X, class V>
 NORMLAB_INLINE ForwardDots<Real> ReadInputs(const X* x, const V* v, std::int64_t cols) {
   ForwardDots<Real> dots;
-  Columns<Real>(cols, [&](auto at, std::int64_t column) NORMLAB_INLINED {
+  ColumnsOf<Real, X, V>(cols, [&](auto at, std::int64_t column) NORMLAB_INLINED {
     if constexpr (kLong) at.FetchAhead(x + column), at.FetchAhead(v + column);
     const auto value = at.Load(x + column), branch = at.Load(v + column);
     dots.xx.Add(at, value * value);
@@ -73,7 +73,7 @@ template <class Real, bool kLong, class X, class V>
 NORMLAB_INLINE UpstreamDots<Real> ReadUpstream(const X* g, const X* x, const V* v,
                                                std::int64_t cols) {
   UpstreamDots<Real> dots;
-  Columns<Real>(cols, [&](auto at, std::int64_t column) NORMLAB_INLINED {
+  ColumnsOf<Real, X, V>(cols, [&](auto at, std::int64_t column) NORMLAB_INLINED {
     if constexpr (kLong) {
       at.FetchAhead(g + column), at.FetchAhead(x + column), at.FetchAhead(v + column);
     }
@@ -90,7 +90,7 @@ NORMLAB_INLINE UpstreamDots<Real> ReadUpstream(const X* g, const X* x, const V* 
 template <class Real, bool kLong, class X, class V>
 NORMLAB_INLINE void ReadBlock(const normlab_matrix& x, const normlab_matrix& v, std::int64_t begin,
                               int count, BlockSums* sums) {
-  RowTotals<Real, kBlockRows> xx, xv, vv;
+  RowTotals<Real> xx, xv, vv;
   for (int r = 0; r < count; ++r) {
     const auto dots = ReadInputs<Real, kLong>(Row<X>(x, begin + r), Row<V>(v, begin + r), x.cols);
     xx.Leave(r, dots.xx);
@@ -101,19 +101,18 @@ NORMLAB_INLINE void ReadBlock(const normlab_matrix& x, const normlab_matrix& v, 
   xx.Write(totals[0]);
   xv.Write(totals[1]);
   vv.Write(totals[2]);
-  using At = Wide<double, 0>;
   std::int64_t apart[kBlockRows];
   bool all_apart = true;
   for (int r = 0; r < kBlockRows; r += kLanes<double>) {
-    const auto a = At::Load(totals[0] + r), b = At::Load(totals[1] + r);
-    const auto v_squared = At::Load(totals[2] + r);
+    const auto a = LoadLanes(totals[0] + r), b = LoadLanes(totals[1] + r);
+    const auto v_squared = LoadLanes(totals[2] + r);
     const auto beta = b / a, u_squared = v_squared - beta * b;
     const LaneMask enough = u_squared >= 0.5 * v_squared;
     all_apart = all_apart && AllOf(enough);
-    __builtin_memcpy(apart + r, &enough, sizeof(enough));
-    At::Store(sums->a + r, a);
-    At::Store(sums->beta + r, beta);
-    At::Store(sums->u_squared + r, u_squared);
+    StoreLanes(apart + r, enough);
+    StoreLanes(sums->a + r, a);
+    StoreLanes(sums->beta + r, beta);
+    StoreLanes(sums->u_squared + r, u_squared);
   }
   if (all_apart) return;
   for (int r = 0; r < count; ++r) {
@@ -128,7 +127,7 @@ template <class Real, class X, class V>
 NORMLAB_INLINE void ReadAlongTangent(const X* g, const X* x, const V* v, std::int64_t cols,
                                      Real beta, Real* gx, Real* gu) {
   Sum<Real> along_x, along_u;
-  Columns<Real>(cols, [&](auto at, std::int64_t column) {
+  ColumnsOf<Real, X, V>(cols, [&](auto at, std::int64_t column) {
     const auto upstream = at.Load(g + column);
     const auto value = at.Load(x + column);
     along_x.Add(at, upstream * value);
@@ -138,21 +137,34 @@ NORMLAB_INLINE void ReadAlongTangent(const X* g, const X* x, const V* v, std::in
   *gu = along_u.Total();
 }
 
+// What the forward pass saved of eight rows that lie one after the other.
+NORMLAB_INLINE void SplitSaved(const float* saved, float (*columns)[kBlockRows]) {
+  Quarter<float> rows[kBlockRows];
+  __builtin_memcpy(rows, saved, sizeof(rows));
+  const Transposed low(rows), high(rows + 4);
+  for (int k = 0; k < 3; ++k) StoreHalves(columns[k], low.columns[k], high.columns[k]);
+}
+NORMLAB_INLINE void SplitSaved(const double* saved, double (*columns)[kBlockRows]) {
+  for (int r = 0; r < kBlockRows; ++r) {
+    for (int k = 0; k < 3; ++k) columns[k][r] = saved[r * NORMLAB_GEONORM_SAVED + k];
+  }
+}
+
 template <class Real>
 NORMLAB_INLINE void LoadSaved(const void* saved, std::int64_t begin, int count, BlockSums* sums) {
   const Real* from = static_cast<const Real*>(saved) + begin * NORMLAB_GEONORM_SAVED;
-  Real kept[3][kBlockRows];
-  for (int r = 0; r < kBlockRows; ++r) {
-    kept[0][r] = from[0];
-    kept[1][r] = from[1];
-    kept[2][r] = from[2];
-    if (r + 1 < count) from += NORMLAB_GEONORM_SAVED;
+  Real few[kBlockRows * NORMLAB_GEONORM_SAVED] = {};
+  if (count < kBlockRows) {
+    __builtin_memcpy(few, from,
+                     static_cast<std::size_t>(count) * NORMLAB_GEONORM_SAVED * sizeof(Real));
+    from = few;
   }
-  using At = Wide<double, 0>;
+  Real columns[3][kBlockRows];
+  SplitSaved(from, columns);
   for (int r = 0; r < kBlockRows; r += kLanes<double>) {
-    At::Store(sums->a + r, At::Load(kept[0] + r));
-    At::Store(sums->beta + r, At::Load(kept[1] + r));
-    At::Store(sums->u_squared + r, At::Load(kept[2] + r));
+    StoreLanes(sums->a + r, LoadLanes(columns[0] + r));
+    StoreLanes(sums->beta + r, LoadLanes(columns[1] + r));
+    StoreLanes(sums->u_squared + r, LoadLanes(columns[2] + r));
   }
 }
 
