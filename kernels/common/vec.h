@@ -32,7 +32,7 @@ constexpr int kLanes = kVectorBytes / static_cast<int>(sizeof(Real));
 // How far ahead a pass over a long row asks for memory, into the second cache and not the first:
 // the processor's own prefetching pauses while a row is worked on in the first, and fills of that
 // one would wait in line with the pass's own loads and stores.
-constexpr std::uintptr_t kAheadBytes = 2048;
+constexpr std::uintptr_t kAheadBytes = 1536;
 
 // A whole vector of Reals starting at a column; slot is the accumulator that sums use.
 template <class RealType, int kSlot>
@@ -80,7 +80,7 @@ struct Wide {
     if constexpr (kOffset % 64 == 0) {
       __builtin_prefetch(
           reinterpret_cast<const void*>(reinterpret_cast<std::uintptr_t>(from) + kAheadBytes), 0,
-          1);
+          2);
     }
   }
 };
