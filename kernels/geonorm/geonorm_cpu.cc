@@ -3,7 +3,7 @@
 //
 // The forward pass takes short rows in small blocks: sums of all rows of a block, then their
 // scalars side by side, then the outputs; a block stays in the L1 cache between the passes, so
-// memory sees each input once. Long rows, and all rows of the backward pass, go through one by one.
+// memory sees each input once. It takes long rows one by one, as the backward pass does most rows.
 // Sums are in fp32 for fp32 and bf16 storage. A row whose sums leave the safe range of fp32 (huge,
 // tiny, zero or not finite) is worked out again in fp64, alone.
 #include "kernels/geonorm/geonorm_cpu.h"
