@@ -1,7 +1,8 @@
 // One row of LayerNorm or RMSNorm, for files that are compiled per instruction set; the residual
-// kernels use these rows too. Mean first, then the centred squares, both from the row in the L1
-// cache: E[x^2] - E[x]^2 would go negative. Statistics that leave the safe range of fp32 are worked
-// out again in fp64.
+// kernels use these rows too. Compiled without FMAs, so that the same expression gives the same
+// bits in every loop that holds it (CMakeLists.txt). Mean first, then the centred squares, both
+// from the row in the L1 cache: E[x^2] - E[x]^2 would go negative. Statistics that leave the safe
+// range of fp32 are worked out again in fp64.
 #ifndef NORMLAB_KERNELS_NORM_NORM_ROW_H_
 #define NORMLAB_KERNELS_NORM_NORM_ROW_H_
 
@@ -38,7 +39,10 @@ NORMLAB_INLINE void Moments(bool centred, const X* x, std::int64_t cols, Real* m
   *mean = 0;
   if (centred) {
     Sum<Real> sum;
-    Columns<Real>(cols, [&](auto at, std::int64_t column) { sum.Add(at, at.Load(x + column)); });
+    Columns<Real>(cols, [&](auto at, std::int64_t column) {
+      at.FetchAhead(x + column);
+      sum.Add(at, at.Load(x + column));
+    });
     *mean = sum.Total() / static_cast<Real>(cols);
   }
   const Real middle = *mean;
@@ -90,11 +94,13 @@ NORMLAB_INLINE void ApplyNorm(const X* x, const NormStatistics& row, const Param
   const Real mean = static_cast<Real>(row.mean), rstd = static_cast<Real>(row.rstd);
   if (gain != nullptr && bias != nullptr) {
     Columns<Real>(cols, [&](auto at, std::int64_t column) {
+      at.FetchAhead(x + column);
       const auto unit = (at.Load(x + column) - mean) * rstd;
       at.Store(y + column, unit * at.Load(gain + column) + at.Load(bias + column));
     });
   } else if (gain != nullptr) {
     Columns<Real>(cols, [&](auto at, std::int64_t column) {
+      at.FetchAhead(x + column);
       at.Store(y + column, (at.Load(x + column) - mean) * rstd * at.Load(gain + column));
     });
   } else {
@@ -181,6 +187,7 @@ struct NormGradient {
     const Real mean = static_cast<Real>(row.mean), rstd = static_cast<Real>(row.rstd);
     Sum<Real> of_one, of_unit;
     Columns<Real>(cols, [&, x = x, g = g, gain = gain, dgain = dgain](auto at, auto column) {
+      at.FetchAhead(g + column), at.FetchAhead(x + column);
       const auto upstream = at.Load(g + column);
       const auto unit = (at.Load(x + column) - mean) * rstd;
       auto weighted = upstream;
@@ -198,12 +205,12 @@ struct NormGradient {
                             Addend has_addend) const {
     const Real mean = static_cast<Real>(row.mean), rstd = static_cast<Real>(row.rstd);
     Columns<Real>(cols, [=, *this](auto at, std::int64_t column) {
+      at.FetchAhead(g + column), at.FetchAhead(x + column);
       auto weighted = at.Load(g + column);
       if (has_gain) weighted *= at.Load(gain + column);
       const auto unit = (at.Load(x + column) - mean) * rstd;
       auto result = rstd * (weighted - dots.of_one - unit * dots.of_unit);
-      // Rounded first, as two separate passes would: fusing them may not move a bit of a run.
-      if (has_addend) result = Rounded(result) + at.Load(add + column);
+      if (has_addend) result += at.Load(add + column);
       at.Store(out + column, result);
     });
   }
