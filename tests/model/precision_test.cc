@@ -4,6 +4,7 @@
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "model/checkpoint.h"
@@ -127,7 +128,7 @@ TEST(Shadows, MicroBatchesAddUpInFp32) {
 }
 
 // Validation losses at steps 0, 10, … 60.
-std::vector<double> Losses(const std::string& placement, const char* precision) {
+std::vector<double> Losses(const std::string& placement, const char* precision, int seed) {
   const TempDir dir;
   FakeClock clock;
   RecordingSink sink;
@@ -135,6 +136,7 @@ std::vector<double> Losses(const std::string& placement, const char* precision) 
   setup.config = TinyConfig(placement);
   CHECK_OK(setup.config.Parse("train.precision", precision));
   CHECK_OK(setup.config.Parse("train.steps", "60"));
+  CHECK_OK(setup.config.Parse("seed", std::to_string(seed)));
   setup.data_dir = TinyDataset(dir);
   setup.checkpoint_dir = dir.File("c");
   auto loop = TrainLoop::Create(setup, sink, clock);
@@ -145,18 +147,34 @@ std::vector<double> Losses(const std::string& placement, const char* precision) 
   return losses;
 }
 
-// A run in bf16 follows the same run in fp32: to a hundredth of a nat over the first 20 steps. Then
-// the paths part, as those of any two roundings do, and both learn.
+double MedianOf(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return values[values.size() / 2];
+}
+
+// A run in bf16 follows the same run in fp32: in the median of five seeds to a hundredth of a nat
+// over the first 20 steps and to a twentieth over 60, and both learn. (How far a single pair parts
+// hangs on the last bits of either: over 12 seeds up to 0.015 by step 20, and 0.7 for as long as
+// one of the two has a spike that the other has not.)
 TEST(Bf16, FollowsFp32) {
   for (const char* placement : {"pre", "peri", "geo"}) {
-    const std::vector<double> fp32 = Losses(placement, "fp32");
-    const std::vector<double> bf16 = Losses(placement, "bf16");
-    ASSERT_EQ(bf16.size(), 7u);
-    for (size_t i = 0; i < bf16.size(); ++i) {
-      EXPECT_NEAR(bf16[i], fp32[i], i <= 2 ? 0.01 : 0.2) << placement << " at step " << 10 * i;
+    std::vector<std::vector<double>> apart(7), of_fp32(7), of_bf16(7);  // by evaluation, by seed
+    for (int seed = 1; seed <= 5; ++seed) {
+      const std::vector<double> fp32 = Losses(placement, "fp32", seed);
+      const std::vector<double> bf16 = Losses(placement, "bf16", seed);
+      ASSERT_EQ(fp32.size(), 7u);
+      ASSERT_EQ(bf16.size(), 7u);
+      for (size_t i = 0; i < 7; ++i) {
+        apart[i].push_back(std::abs(bf16[i] - fp32[i]));
+        of_fp32[i].push_back(fp32[i]);
+        of_bf16[i].push_back(bf16[i]);
+      }
     }
-    EXPECT_LT(fp32.back(), fp32.front() / 2) << placement;
-    EXPECT_LT(bf16.back(), bf16.front() / 2) << placement;
+    for (size_t i = 0; i < 7; ++i) {
+      EXPECT_LE(MedianOf(apart[i]), i <= 2 ? 0.01 : 0.05) << placement << " at step " << 10 * i;
+    }
+    EXPECT_LT(MedianOf(of_fp32[6]), MedianOf(of_fp32[0]) / 2) << placement;
+    EXPECT_LT(MedianOf(of_bf16[6]), MedianOf(of_bf16[0]) / 2) << placement;
   }
 }
 
