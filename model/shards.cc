@@ -30,6 +30,20 @@ bool WorthSideBySide(int64_t shards, int64_t threads) {
   return shards > 1 && threads > 1 && 2 * shards >= threads * CeilDiv(shards, threads);
 }
 
+// `gradient_bytes` of one shard.
+ShardPlan PlanFor(int64_t gradient_bytes, int64_t seq_len, int64_t sequences, int threads,
+                  c10::Device device) {
+  ShardPlan plan;
+  if (!device.is_cpu()) return plan;
+  plan.shards = std::min({sequences, sequences * seq_len / kShardTokens, kMostShards,
+                          kMostGradientBytes / gradient_bytes});
+  plan.shards = std::max<int64_t>(plan.shards, 1);
+  if (WorthSideBySide(plan.shards, threads)) {
+    plan.side_by_side = std::min<int64_t>(plan.shards, threads);
+  }
+  return plan;
+}
+
 struct Part {
   int64_t first, count;
 };
@@ -47,15 +61,7 @@ int64_t ShardPlan::SequencesAtOnce(int64_t sequences) const {
 }
 
 ShardPlan PlanShards(const ModelSpec& spec, int64_t sequences, int threads, c10::Device device) {
-  ShardPlan plan;
-  if (!device.is_cpu()) return plan;
-  plan.shards = std::min({sequences, sequences * spec.seq_len / kShardTokens, kMostShards,
-                          kMostGradientBytes / GradientBytes(spec)});
-  plan.shards = std::max<int64_t>(plan.shards, 1);
-  if (WorthSideBySide(plan.shards, threads)) {
-    plan.side_by_side = std::min<int64_t>(plan.shards, threads);
-  }
-  return plan;
+  return PlanFor(GradientBytes(spec), spec.seq_len, sequences, threads, device);
 }
 
 ShardedModel::ShardedModel(const ModelSpec& spec, Parameters& parameters, int64_t sequences,
@@ -96,8 +102,9 @@ at::Tensor ShardedModel::AccumulateShard(int64_t shard, const Batch& batch, int6
 at::Tensor ShardedModel::Accumulate(const Batch& batch, int64_t step, double tokens,
                                     StepProbe* probe) {
   const int64_t sequences = batch.inputs.size(0);
-  const ShardPlan plan =
-      PlanShards(model().spec(), sequences, threads_, parameters_.values().device());
+  const at::Tensor& grads = parameters_.grads();
+  const ShardPlan plan = PlanFor(static_cast<int64_t>(grads.nbytes()), model().spec().seq_len,
+                                 sequences, threads_, grads.device());
   std::vector<at::Tensor> losses(plan.shards);
   const auto run = [&](int64_t shard) {
     const auto [first, count] = PartOf(sequences, plan.shards, shard);
