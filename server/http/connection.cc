@@ -1,5 +1,6 @@
 #include "server/http/connection.h"
 
+#include <array>
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/use_awaitable.hpp>
@@ -21,6 +22,7 @@ using boost::system::error_code;
 
 constexpr size_t kHeadLimit = 16 << 10;
 constexpr size_t kBodyLimit = 16 << 10;
+constexpr size_t kLingerLimit = 16 << 20;
 constexpr std::chrono::seconds kReadTimeout{60};
 constexpr std::chrono::seconds kWriteTimeout{30};
 
@@ -55,12 +57,26 @@ class Connection {
     while (go_on && !context_.closed) go_on = co_await Next();
     error_code ignored;
     stream_.socket().shutdown(asio::ip::tcp::socket::shutdown_send, ignored);
+    if (!context_.closed) co_await Linger();
   }
 
  private:
   void Close() {
     error_code ignored;
     stream_.socket().close(ignored);
+  }
+
+  // Until the other side, which knows by now that nothing more is answered, ends too. To close with
+  // bytes unread, or before those under way have come, would reset the connection.
+  asio::awaitable<void> Linger() {
+    std::array<char, 16 << 10> dropped;
+    error_code error;
+    stream_.expires_after(absl::ToChronoNanoseconds(context_.linger));
+    for (size_t total = 0; !error && total < kLingerLimit;) {
+      const size_t taken = co_await stream_.async_read_some(
+          asio::buffer(dropped), asio::redirect_error(asio::use_awaitable, error));
+      total += taken;
+    }
   }
 
   // Reads one request and answers it; false when the connection is to end.

@@ -33,11 +33,13 @@ struct ConnectionContext {
   // No further request is read: a connection that begins now, or is about to read its next
   // request, ends by itself.
   bool closed = false;
+  absl::Duration linger = absl::Seconds(5);  // at most, after the last reply
 };
 
 // Answers requests on `socket` until either side ends it. Limits: 16 KiB of head, 16 KiB of body
 // (which nothing needs), a minute for a request to arrive; a reader that takes nothing for half
-// a minute is given up.
+// a minute is given up. What comes after the request that was answered last is read and dropped for
+// a while (16 MiB at most): closing at once would reset the connection, and with it lose the reply.
 boost::asio::awaitable<void> ServeConnection(boost::asio::ip::tcp::socket socket,
                                              ConnectionContext& context);
 

@@ -22,10 +22,22 @@ class ConnectionTest : public ::testing::Test {
     Work();
   }
 
+  int port() const { return acceptor_.local_endpoint().port(); }
+
+  // Takes the next client that has connected.
+  void Serve() {
+    asio::co_spawn(io_, ServeConnection(acceptor_.accept(), context_), asio::detached);
+    Work();
+  }
+
   // Lets the connection do what it can without waiting for anybody.
   void Work() {
     io_.restart();
     io_.poll();
+  }
+
+  void AwaitEnd() {
+    while (!context_.closers.empty()) io_.run_one();
   }
 
   FakeClock clock_;
@@ -40,26 +52,79 @@ class ConnectionTest : public ::testing::Test {
   ConnectionContext context_{io_, pool_, site_, metrics_, hub_, clock_, absl::Seconds(1),
                              {},  false};
   tcp::acceptor acceptor_{io_, {asio::ip::address_v4::loopback(), 0}};
-  LoopbackClient client_{acceptor_.local_endpoint().port()};
 };
 
 TEST_F(ConnectionTest, LastsForAsLongAsItIsAskedTo) {
-  asio::co_spawn(io_, ServeConnection(acceptor_.accept(), context_), asio::detached);
-  Work();
+  LoopbackClient client(port());
+  Serve();
   EXPECT_EQ(context_.closers.size(), 1u) << "it waits for a request";
-  client_.Send("GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
-  while (!context_.closers.empty()) io_.run_one();
-  EXPECT_EQ(client_.ReadReply().body, "a page");
-  EXPECT_TRUE(client_.AtEnd());
+  client.Send("GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
+  Work();
+  EXPECT_EQ(client.ReadReply().body, "a page");
+  EXPECT_TRUE(client.AtEnd());
+  client.EndSending();
+  AwaitEnd();
 }
 
 // The server ends between accepting a connection and serving it: nobody would close it later.
 TEST_F(ConnectionTest, ThatBeginsAfterTheEndEndsAtOnce) {
   context_.closed = true;
-  asio::co_spawn(io_, ServeConnection(acceptor_.accept(), context_), asio::detached);
-  Work();
+  LoopbackClient client(port());
+  Serve();
   EXPECT_TRUE(context_.closers.empty());
-  EXPECT_TRUE(client_.AtEnd());
+  EXPECT_TRUE(client.AtEnd());
+}
+
+TEST_F(ConnectionTest, TheLastReplyIsNotLostOnWhoGoesOnSending) {
+  struct Case {
+    std::string request;
+    int status;
+  };
+  const std::string get = "GET / HTTP/1.1\r\n";
+  for (const Case& c :
+       {Case{"nonsense\r\n\r\n", 400}, Case{get + "Connection: close\r\n\r\n", 400},
+        Case{get + "Host: evil.example\r\nConnection: close\r\n\r\n", 403},
+        Case{get + "X: " + std::string(20000, 'a') + "\r\n\r\n", 431},
+        Case{"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9999999\r\n\r\n", 413}}) {
+    SCOPED_TRACE(c.request.substr(0, 60));
+    LoopbackClient client(port());
+    Serve();
+    client.Send(c.request);
+    bool taken = true;
+    for (int piece = 0; piece < 100; ++piece) {
+      Work();
+      taken = client.Send(std::string(10'000, 'x')) && taken;
+    }
+    EXPECT_TRUE(taken);
+    Work();
+    EXPECT_EQ(client.ReadReply().status, c.status);
+    EXPECT_TRUE(client.AtEnd());
+    client.EndSending();
+    AwaitEnd();
+  }
+}
+
+TEST_F(ConnectionTest, WhoNeverStopsSendingIsCutOff) {
+  LoopbackClient client(port());
+  Serve();
+  client.Send("nonsense\r\n\r\n");
+  Work();
+  const std::string piece(1 << 16, 'x');
+  int pieces = 0;
+  for (; pieces < 1000 && client.Send(piece); ++pieces) Work();
+  EXPECT_GT(pieces, 200);
+  EXPECT_LT(pieces, 300) << "16 MiB are 256";
+  EXPECT_TRUE(context_.closers.empty());
+}
+
+TEST_F(ConnectionTest, WhoStaysAfterTheLastReplyIsLeft) {
+  context_.linger = absl::ZeroDuration();
+  LoopbackClient client(port());
+  Serve();
+  client.Send("nonsense\r\n\r\n");
+  AwaitEnd();
+  EXPECT_EQ(client.ReadReply().status, 400);
+  EXPECT_TRUE(client.AtEnd());
 }
 
 }  // namespace

@@ -31,18 +31,22 @@ LoopbackClient::LoopbackClient(int port) : fd_(socket(AF_INET, SOCK_STREAM | SOC
 
 LoopbackClient::~LoopbackClient() { close(fd_); }
 
-void LoopbackClient::Send(const std::string& bytes) {
+bool LoopbackClient::Send(const std::string& bytes) {
   size_t sent = 0;
   while (sent < bytes.size()) {
     const ssize_t n = send(fd_, bytes.data() + sent, bytes.size() - sent, MSG_NOSIGNAL);
-    if (n <= 0) return;  // the server refused and closed: its reply is still there to be read
+    if (n <= 0) return false;
     sent += static_cast<size_t>(n);
   }
+  return true;
 }
+
+void LoopbackClient::EndSending() { shutdown(fd_, SHUT_WR); }
 
 bool LoopbackClient::Fill() {
   char piece[4096];
   const ssize_t n = recv(fd_, piece, sizeof(piece), 0);
+  closed_in_order_ = n == 0;
   if (n <= 0) return false;
   buffer_.append(piece, static_cast<size_t>(n));
   return true;
@@ -60,7 +64,7 @@ std::string LoopbackClient::ReadUntil(const std::string& text) {
   return read;
 }
 
-bool LoopbackClient::AtEnd() { return buffer_.empty() && !Fill(); }
+bool LoopbackClient::AtEnd() { return buffer_.empty() && !Fill() && closed_in_order_; }
 
 RawReply LoopbackClient::ReadReply(bool head) {
   RawReply reply;

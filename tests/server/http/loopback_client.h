@@ -24,21 +24,25 @@ class LoopbackClient {
   LoopbackClient(const LoopbackClient&) = delete;
   LoopbackClient& operator=(const LoopbackClient&) = delete;
 
-  void Send(const std::string& bytes);
+  // False when the connection was reset: the other side had closed it and dropped what came.
+  bool Send(const std::string& bytes);
+  // Tells the other side that nothing more comes.
+  void EndSending();
   // Reads until `text` has come; returns everything up to and with it. Empty text: until the other
   // side closes.
   std::string ReadUntil(const std::string& text);
   // One whole reply; `head`: to a HEAD request, which has no body.
   RawReply ReadReply(bool head = false);
-  // True when the other side has closed and nothing is left to read.
+  // True when nothing is left to read and the other side has closed, in order: not by a reset.
   bool AtEnd();
 
  private:
-  // False at the end of the stream.
+  // False when nothing more comes.
   bool Fill();
 
   int fd_;
   std::string buffer_;
+  bool closed_in_order_ = false;
 };
 
 using Headers = std::map<std::string, std::string>;
