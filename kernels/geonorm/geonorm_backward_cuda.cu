@@ -38,11 +38,11 @@ __device__ __forceinline__ Coefficients Combine(const Curve& row_curve,
 // again. All threads of the row take the same way.
 template <class Layout>
 __device__ __forceinline__ ScaledSums<float> SavedSums(const void* saved, std::int64_t row,
-                                                       RegisterRow<Layout>* x,
+                                                       double least, RegisterRow<Layout>* x,
                                                        RegisterRow<Layout>* v) {
   const float* own = static_cast<const float*>(saved) + row * NORMLAB_GEONORM_SAVED;
   const ScaledSums<float> kept{LoadGlobal(own), LoadGlobal(own + 1), LoadGlobal(own + 2), 1, 1};
-  if (InRange(kept)) return kept;
+  if (InRange(kept, least)) return kept;
   const float x_scale = BringNearOne(x), v_scale = BringNearOne(v);
   return SumRow(*x, *v, x_scale, v_scale);
 }
@@ -54,13 +54,14 @@ __global__ void __launch_bounds__(Layout::kBlock, 1)
                    normlab_geonorm_backward_args args, double* partials) {
   const OwnRows<Layout> own;
   const Rule rule = WithLearned<float>(given, learned);
+  const double least = row::LeastTangent(rule, partials != nullptr);
   double dangle[3] = {0, 0, 0};
   for (std::int64_t at = own.group; at < args.x.rows; at += own.step) {
     RegisterRow<Layout> g, x, v;
     LoadRow<true>(DeviceRow<X>(args.g, at), own.thread, &g);
     LoadRow<true>(DeviceRow<X>(args.x, at), own.thread, &x);
     LoadRow<true>(DeviceRow<V>(args.v, at), own.thread, &v);
-    const ScaledSums<float> sums = SavedSums(args.saved, at, &x, &v);
+    const ScaledSums<float> sums = SavedSums(args.saved, at, least, &x, &v);
 
     float along[2] = {0, 0};
     EachColumn<Layout>([&](int s, int i) {

@@ -65,11 +65,13 @@ NORMLAB_INLINE void ExpSeriesOfLanes(Vec<double> q, Vec<double>* c, Vec<double>*
   *ds = slope * (-1.0 / 6.0);
 }
 
-// Sums that can be trusted as they are; written so that NaN and a row of zeros are not.
+// Sums that can be trusted as they are; written so that NaN and a row of zeros are not. least: see
+// LeastTangent.
 template <class Real>
-NORMLAB_INLINE LaneMask Trusted(Vec<double> a, Vec<double> beta, Vec<double> u_squared) {
+NORMLAB_INLINE LaneMask Trusted(Vec<double> a, Vec<double> beta, Vec<double> u_squared,
+                                double least) {
   if constexpr (sizeof(Real) == 8) return a != 0;
-  return (a > 1e-30) & (a < 1e30) & (beta * beta < 1e30) & (u_squared < 1e30);
+  return (a > 1e-30) & (a < 1e30) & (beta * beta < 1e30) & (u_squared < 1e30) & (u_squared > least);
 }
 
 inline GeoCurve<double> CurveOfRow(const GeoAngle<double>& rule, const BlockSums& sums, int row) {
@@ -80,9 +82,9 @@ inline GeoCurve<double> CurveOfRow(const GeoAngle<double>& rule, const BlockSums
 // Curves of the block's rows, to the accuracy of Real. A row that is not trusted gets anything.
 template <class Real>
 NORMLAB_INLINE void CurvesOfBlock(const GeoAngle<double>& rule, const BlockSums& sums, int count,
-                                  BlockCurve* curve) {
+                                  bool gradients_wanted, BlockCurve* curve) {
   const double step = rule.alpha * rule.scale;
-  const double most = rule.clamp * rule.clamp;
+  const double most = rule.clamp * rule.clamp, least = LeastTangent(rule, gradients_wanted);
   const bool smooth = rule.VanishesWithU() && rule.retraction == 0;
   std::int64_t by_series[kBlockRows];
   bool all_trusted = true, all_by_series = smooth;
@@ -92,7 +94,7 @@ NORMLAB_INLINE void CurvesOfBlock(const GeoAngle<double>& rule, const BlockSums&
     // As if the angle vanished with u, stayed below one radian and met no clamp.
     Vec<double> c, s, dc, ds;
     ExpSeriesOfLanes<sizeof(Real) == 8 ? 10 : 6>(q, &c, &s, &dc, &ds);
-    const LaneMask trusted = Trusted<Real>(a, LoadLanes(sums.beta + r), u_squared);
+    const LaneMask trusted = Trusted<Real>(a, LoadLanes(sums.beta + r), u_squared, least);
     const LaneMask holds = (q < 1.0) & (p <= most) & (q <= most);
     all_trusted = all_trusted && AllOf(trusted);
     all_by_series = all_by_series && AllOf(holds);

@@ -112,7 +112,7 @@ std::int64_t ForwardBlock(const Rule& rule, const normlab_geonorm_forward_args& 
   BlockSums sums;
   BlockCurve curve;
   ReadBlock<Real, kLong, X, V>(args.x, args.v, begin, count, &sums);
-  CurvesOfBlock<Real>(rule, sums, count, &curve);
+  CurvesOfBlock<Real>(rule, sums, count, false, &curve);
   Real of_x[kBlockRows], of_v[kBlockRows];
   for (int r = 0; r < kBlockRows; r += kLanes<double>) {
     const auto t = LoadLanes(curve.t + r);
@@ -242,9 +242,10 @@ struct BackwardPlan {
   double by_gx[kBlockRows], by_gu[kBlockRows], across[kBlockRows];
   Real along[kBlockRows], t[kBlockRows];
 
-  BackwardPlan(const Rule& rule, const void* saved, std::int64_t begin, int count) {
+  BackwardPlan(const Rule& rule, const void* saved, std::int64_t begin, int count,
+               bool gradients_wanted) {
     LoadSaved<Real>(saved, begin, count, &sums);
-    CurvesOfBlock<Real>(rule, sums, count, &curve);
+    CurvesOfBlock<Real>(rule, sums, count, gradients_wanted, &curve);
     for (int r = 0; r < kBlockRows; r += kLanes<double>) {
       const auto beta = LoadLanes(sums.beta + r), share = LoadLanes(curve.share + r);
       const auto tangent = LoadLanes(curve.t + r);
@@ -274,7 +275,7 @@ template <class Real, bool kLong, class X, class V>
 void BackwardBlock(const Rule& rule, const normlab_geonorm_backward_args& args, std::int64_t begin,
                    int count, double* dangle) {
   constexpr int kGroup = !kLong && sizeof(X) == 2 ? kBlockRows : 1;
-  const BackwardPlan<Real> plan(rule, args.saved, begin, count);
+  const BackwardPlan<Real> plan(rule, args.saved, begin, count, dangle != nullptr);
   const BlockSums& sums = plan.sums;
   for (int first = 0; first < count; first += kGroup) {
     const int end = count - first < kGroup ? count : first + kGroup;

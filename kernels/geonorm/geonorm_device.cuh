@@ -51,8 +51,10 @@ struct ScaledSums {
   }
 };
 
-__device__ __forceinline__ bool InRange(const ScaledSums<float>& sums) {
-  return sums.a > 1e-30f && sums.a < 1e30f && fabsf(sums.beta) < 1e15f && sums.u_squared < 1e30f;
+// least: see LeastTangent.
+__device__ __forceinline__ bool InRange(const ScaledSums<float>& sums, double least) {
+  return sums.a > 1e-30f && sums.a < 1e30f && fabsf(sums.beta) < 1e15f && sums.u_squared < 1e30f &&
+         sums.u_squared > least;
 }
 
 struct Curve {

@@ -14,13 +14,13 @@ __device__ __forceinline__ void CountZeroRow(std::int64_t* zero_rows) {
 }
 
 template <class Layout>
-__device__ __forceinline__ ScaledSums<float> SumsOf(RegisterRow<Layout>* x,
-                                                    RegisterRow<Layout>* v) {
+__device__ __forceinline__ ScaledSums<float> SumsOf(RegisterRow<Layout>* x, RegisterRow<Layout>* v,
+                                                    double least) {
   float x_scale = 1, v_scale = 1;
 #pragma unroll 1
   for (int pass = 0;; ++pass) {
     const ScaledSums<float> sums = SumRow(*x, *v, x_scale, v_scale);
-    if (pass == 1 || InRange(sums)) return sums;
+    if (pass == 1 || InRange(sums, least)) return sums;
     x_scale = BringNearOne(x);
     v_scale = BringNearOne(v);
   }
@@ -36,7 +36,7 @@ __global__ void __launch_bounds__(Layout::kBlock, 1)
     RegisterRow<Layout> x, v;
     LoadRow(DeviceRow<X>(args.x, at), own.thread, &x);
     LoadRow(DeviceRow<V>(args.v, at), own.thread, &v);
-    const ScaledSums<float> sums = SumsOf(&x, &v);
+    const ScaledSums<float> sums = SumsOf(&x, &v, row::LeastTangent(rule, false));
     float of_x = 1, of_v = 0;
     double theta = 0;
     if (sums.a != 0) {

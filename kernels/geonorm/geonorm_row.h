@@ -29,6 +29,15 @@ struct GeoAngle {
   NORMLAB_HD bool VanishesWithU() const { return !has_fixed_angle && bias == 0; }
 };
 
+// The least |u|^2 that a sum in fp32 can be trusted with. Below it u's squares are subnormal, or
+// zero where the processor flushes those. A curve that is smooth in p does not notice; the
+// direction of u does, which an angle that does not vanish with u needs, and so do the angle's
+// gradients.
+template <class Real>
+NORMLAB_HD inline Real LeastTangent(const GeoAngle<Real>& rule, bool gradients_wanted) {
+  return rule.VanishesWithU() && !gradients_wanted ? Real(-1e30) : Real(1e-30);
+}
+
 // C and T of a row, their derivatives in p, and what the angle's own parameters need.
 template <class Real>
 struct GeoCurve {

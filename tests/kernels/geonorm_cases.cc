@@ -40,6 +40,8 @@ void Shape(Regime regime, normlab_dtype stream, Vector& x, Vector& v) {
       return scale(x, 1e18L), scale(v, 1e18L);
     case Regime::kHugeBranch:
       return scale(v, wide ? 1e4L : 1e20L);
+    case Regime::kTinyBranch:
+      return scale(v, 1e-22L);
     case Regime::kSubnormal:
       return scale(x, wide ? 1e-100L : 1e-39L), scale(v, wide ? 1e-100L : 1e-39L);
     case Regime::kBranchZero:
@@ -76,9 +78,10 @@ normlab_geonorm_options With(normlab_retraction retraction, double alpha, double
 
 std::string Name(Regime regime) {
   static const char* const kNames[] = {
-      "random",        "tiny_angle",  "tiny_norms",  "huge_norms",   "huge_branch",
-      "subnormal",     "v=0",         "parallel",    "antiparallel", "nearly_parallel",
-      "angle_near_pi", "large_angle", "just_across", "just_along",   "x=0"};
+      "random",      "tiny_angle",   "tiny_norms",      "huge_norms",
+      "huge_branch", "tiny_branch",  "subnormal",       "v=0",
+      "parallel",    "antiparallel", "nearly_parallel", "angle_near_pi",
+      "large_angle", "just_across",  "just_along",      "x=0"};
   return kNames[static_cast<int>(regime)];
 }
 
@@ -147,6 +150,17 @@ GeoNormInputs MakeInputs(TypePair types, std::int64_t rows, std::int64_t cols, s
     }
   }
   return inputs;
+}
+
+GeoNormInputs OneRow(const GeoNormInputs& in, std::int64_t row) {
+  const std::int64_t cols = in.x.cols();
+  GeoNormInputs alone({in.x.dtype(), in.v.dtype()}, 1, cols);
+  for (std::int64_t c = 0; c < cols; ++c) {
+    alone.x.Set(0, c, in.x.Get(row, c));
+    alone.v.Set(0, c, in.v.Get(row, c));
+    alone.g.Set(0, c, in.g.Get(row, c));
+  }
+  return alone;
 }
 
 GeoNormOutputs::GeoNormOutputs(const GeoNormInputs& in, std::int64_t gap)

@@ -3,6 +3,7 @@
 #ifndef NORMLAB_TESTS_KERNELS_GEONORM_CASES_H_
 #define NORMLAB_TESTS_KERNELS_GEONORM_CASES_H_
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -19,7 +20,8 @@ enum class Regime {
   kTinyNorms,   // both scaled by 1e-18: the sum of squares underflows in fp32
   kHugeNorms,   // both scaled by 1e18: it overflows
   kHugeBranch,  // |v| = 1e20 |x|: only <v,v> overflows
-  kSubnormal,   // 1e-40: subnormal as fp32 and as bf16
+  kTinyBranch,  // |v| = 1e-22 |x|: only <u,u> underflows
+  kSubnormal,   // both 1e-39: subnormal as fp32 and as bf16
   kBranchZero,
   kParallel,        // v = 2x, exactly
   kAntiparallel,    // v = -2x, exactly
@@ -52,6 +54,7 @@ struct GeoNormInputs {
 };
 GeoNormInputs MakeInputs(TypePair types, std::int64_t rows, std::int64_t cols, std::uint64_t seed,
                          std::int64_t gap = 0);
+GeoNormInputs OneRow(const GeoNormInputs& in, std::int64_t row);
 
 // Both directions over the same inputs; rows of y, dx and dv may lie apart.
 struct GeoNormOutputs {
@@ -69,7 +72,7 @@ struct GeoNormOutputs {
 
 struct GeoNormBounds {
   std::vector<double> y, dx, dv;
-  double dangle[3];
+  std::array<double, 3> dangle;
 };
 // How far results may be from the reference, element by element: the rounding of the stored
 // result, plus the arithmetic's rounding times the condition of the formula at this row.

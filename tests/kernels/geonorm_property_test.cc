@@ -51,13 +51,7 @@ TEST_P(GeoNormPropertyTest, RowAloneEqualsTheRowInABatch) {
     const GeoNormInputs in = MakeInputs(types, 39, 128, 4);
     const GeoNormOutputs batch = Run(in);
     for (const std::int64_t row : {0, 5, 12, 13, 14, 24, 38}) {
-      GeoNormInputs alone(types, 1, 128);
-      for (std::int64_t c = 0; c < 128; ++c) {
-        alone.x.Set(0, c, in.x.Get(row, c));
-        alone.v.Set(0, c, in.v.Get(row, c));
-        alone.g.Set(0, c, in.g.Get(row, c));
-      }
-      const GeoNormOutputs single = Run(alone);
+      const GeoNormOutputs single = Run(OneRow(in, row));
       EXPECT_TRUE(SameRow(single.y, 0, batch.y, row)) << row;
       EXPECT_TRUE(SameRow(single.dx, 0, batch.dx, row)) << row;
       EXPECT_TRUE(SameRow(single.dv, 0, batch.dv, row)) << row;

@@ -1,7 +1,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
+#include <iterator>
 #include <utility>
 
 #include "tests/kernels/backend.h"
@@ -25,13 +27,24 @@ class GeoNormTest : public testing::TestWithParam<std::string> {
         << normlab_last_error();
   }
 
+  // Both directions, every regime, against the reference.
+  void Check(const normlab_geonorm_options& options, TypePair types, std::int64_t cols);
+
   std::unique_ptr<Backend> backend_;
 };
 
+void ExpectAngleGradients(const GeoNormOutputs& out, const std::array<long double, 3>& want,
+                          const std::array<double, 3>& bounds) {
+  static const char* const kNames[3] = {"dalpha", "dscale", "dbias"};
+  for (std::size_t k = 0; k < 3; ++k) {
+    EXPECT_NEAR(out.dangle[k], static_cast<double>(want[k]), bounds[k]) << kNames[k];
+  }
+}
+
 void ExpectMatches(const normlab_geonorm_options& options, TypePair types, const GeoNormInputs& in,
                    const GeoNormOutputs& out) {
-  long double dangle[3] = {};
-  double slack[3] = {};
+  std::array<long double, 3> dangle = {};
+  std::array<double, 3> slack = {};
   for (std::int64_t r = 0; r < in.x.rows(); ++r) {
     SCOPED_TRACE(Name(static_cast<Regime>(r % kRegimes)));
     const auto x = in.x.Row(r), v = in.v.Row(r), g = in.g.Row(r);
@@ -43,15 +56,13 @@ void ExpectMatches(const normlab_geonorm_options& options, TypePair types, const
     ExpectRow(out.dv, r, gradients.dv, bounds.dv, "dv");
     if (testing::Test::HasFatalFailure()) return;
     const long double parts[3] = {gradients.dalpha, gradients.dscale, gradients.dbias};
-    for (int k = 0; k < 3; ++k) dangle[k] += parts[k], slack[k] += bounds.dangle[k];
+    for (std::size_t k = 0; k < 3; ++k) dangle[k] += parts[k], slack[k] += bounds.dangle[k];
   }
-  for (int k = 0; k < 3; ++k) {
-    EXPECT_NEAR(out.dangle[k], static_cast<double>(dangle[k]), slack[k]) << "dangle " << k;
-  }
+  ExpectAngleGradients(out, dangle, slack);
 }
 
 TEST_P(GeoNormTest, MatchesTheReferenceInEveryRegimeAtEveryWidth) {
-  for (const std::int64_t cols : {8, 100, 768, 1024, 1280, 1600, 2048, 4096}) {
+  for (const std::int64_t cols : {8, 100, 128, 384, 768, 1024, 1280, 1600, 2048, 4096}) {
     for (const TypePair types : TypePairs()) {
       SCOPED_TRACE(testing::Message() << kRegimes << "x" << cols << " " << Name(types.stream) << "+"
                                       << Name(types.branch));
@@ -65,15 +76,61 @@ TEST_P(GeoNormTest, MatchesTheReferenceInEveryRegimeAtEveryWidth) {
   }
 }
 
+void GeoNormTest::Check(const normlab_geonorm_options& options, TypePair types, std::int64_t cols) {
+  SCOPED_TRACE(testing::Message() << Name(options) << " width " << cols << " " << Name(types.stream)
+                                  << "+" << Name(types.branch));
+  const GeoNormInputs in = MakeInputs(types, kRegimes, cols, 23);
+  GeoNormOutputs out(in);
+  Run(options, in, out);
+  ExpectMatches(options, types, in, out);
+}
+
 TEST_P(GeoNormTest, MatchesTheReferenceForEveryOption) {
   for (const normlab_geonorm_options& options : OptionVariants()) {
     for (const TypePair types : TypePairs()) {
-      SCOPED_TRACE(Name(options) + " " + Name(types.stream) + "+" + Name(types.branch));
-      const GeoNormInputs in = MakeInputs(types, kRegimes, 136, 23);
-      GeoNormOutputs out(in);
-      Run(options, in, out);
-      ExpectMatches(options, types, in, out);
+      for (const std::int64_t cols : {100, 128, 136}) {
+        Check(options, types, cols);
+        if (HasFailure()) return;
+      }
+    }
+  }
+}
+
+// The options meet the types in turn: all the pairs are many elements, and the scalars are one
+// code.
+TEST_P(GeoNormTest, MatchesTheReferenceForEveryOptionOfWideRows) {
+  const TypePair pairs[] = {
+      {NORMLAB_F32, NORMLAB_F32}, {NORMLAB_F32, NORMLAB_BF16}, {NORMLAB_BF16, NORMLAB_BF16}};
+  std::size_t turn = 0;
+  for (const normlab_geonorm_options& options : OptionVariants()) {
+    for (const std::int64_t cols : {768, 1600}) {
+      Check(options, pairs[turn++ % std::size(pairs)], cols);
       if (HasFailure()) return;
+    }
+  }
+}
+
+// In a sum over all regimes the huge rows' bounds would hide the others.
+TEST_P(GeoNormTest, AngleGradientsOfEachRegimeAlone) {
+  const normlab_geonorm_options shifted{NORMLAB_EXP, 0.5, 1.5, -0.3, 0, 0, 0};
+  for (const normlab_geonorm_options& options : {PlainOptions(), shifted}) {
+    for (const TypePair types : TypePairs()) {
+      for (const std::int64_t cols : {100, 128}) {
+        const GeoNormInputs in = MakeInputs(types, kRegimes, cols, 31);
+        for (std::int64_t r = 0; r < kRegimes; ++r) {
+          SCOPED_TRACE(testing::Message()
+                       << Name(static_cast<Regime>(r)) << " " << Name(options) << " width " << cols
+                       << " " << Name(types.stream) << "+" << Name(types.branch));
+          const GeoNormInputs row = OneRow(in, r);
+          GeoNormOutputs out(row);
+          Run(options, row, out);
+          const auto x = row.x.Row(0), v = row.v.Row(0), g = row.g.Row(0);
+          const auto want = reference::GeoNormBackward(options, x, v, g);
+          ExpectAngleGradients(out, {want.dalpha, want.dscale, want.dbias},
+                               BoundsOf(options, types, x, v, g).dangle);
+        }
+        if (HasFailure()) return;
+      }
     }
   }
 }
