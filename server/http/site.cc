@@ -33,6 +33,18 @@ HttpReply DocumentReply(const absl::StatusOr<nlohmann::json>& document) {
   return reply;
 }
 
+HttpReply NotAllowed(const std::string& allowed, const std::string& hint) {
+  HttpReply reply = ErrorReply(InvalidArgument("only ", allowed, " is answered here"), hint);
+  reply.status = 405;
+  reply.headers.emplace_back("Allow", allowed);
+  return reply;
+}
+
+// What the browser fetches in case somebody wants it; nobody may ever see the reply.
+bool IsFetchedAhead(const HttpRequest& request) {
+  return request.headers.contains("sec-purpose") || request.headers.contains("purpose");
+}
+
 bool HasHeader(const HttpReply& reply, std::string_view name) {
   return std::any_of(reply.headers.begin(), reply.headers.end(),
                      [name](const auto& header) { return header.first == name; });
@@ -46,11 +58,7 @@ Site::Site(Access& access, const StaticFiles& files, Metrics& metrics, SiteBacke
 Site::Answer Site::Handle(const HttpRequest& request) const {
   if (absl::Status status = access_.CheckSource(request); !status.ok()) return ErrorReply(status);
   if (request.method != "GET" && request.method != "HEAD") {
-    HttpReply reply = ErrorReply(InvalidArgument("only GET is answered here"),
-                                 "changes are made by the command line");
-    reply.status = 405;
-    reply.headers.emplace_back("Allow", "GET, HEAD");
-    return reply;
+    return NotAllowed("GET, HEAD", "changes are made by the command line");
   }
   const absl::StatusOr<Target> target = ParseTarget(request.target);
   if (!target.ok()) return ErrorReply(target.status());
@@ -58,7 +66,7 @@ Site::Answer Site::Handle(const HttpRequest& request) const {
   if (path.starts_with("/api/")) return Api(request, path, target->params);
   if (path == "/healthz") return PlainText(200, "ok\n");
   if (path == "/readyz") return Deferred{[this] { return Ready(); }};
-  if (path == "/open") return Open(target->params);
+  if (path == "/open") return Open(request, target->params);
   if (path == "/metrics") {
     if (absl::Status status = access_.CheckBearer(request); !status.ok()) {
       return Unauthenticated(status);
@@ -81,7 +89,11 @@ Site::Answer Site::Api(const HttpRequest& request, const std::string& path,
   return Deferred{[this, path, params] { return DocumentReply(backends_.read(path, params)); }};
 }
 
-HttpReply Site::Open(const std::map<std::string, std::string>& params) const {
+// The one path whose GET has an effect: it uses the key up.
+HttpReply Site::Open(const HttpRequest& request,
+                     const std::map<std::string, std::string>& params) const {
+  if (request.method != "GET") return NotAllowed("GET", "a key works once");
+  if (IsFetchedAhead(request)) return PlainText(503, "normlab: not opened ahead of time\n");
   const auto key = params.find("key");
   const absl::StatusOr<std::string> cookie = access_.Redeem(key == params.end() ? "" : key->second);
   if (!cookie.ok()) return PlainText(403, Cat("normlab: ", cookie.status().message(), "\n"));

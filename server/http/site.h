@@ -50,7 +50,8 @@ class Site {
  private:
   Answer Api(const HttpRequest& request, const std::string& path,
              const std::map<std::string, std::string>& params) const;
-  HttpReply Open(const std::map<std::string, std::string>& params) const;
+  HttpReply Open(const HttpRequest& request,
+                 const std::map<std::string, std::string>& params) const;
   HttpReply Ready() const;
 
   Access& access_;

@@ -156,6 +156,26 @@ TEST_F(HttpServerTest, AOneTimeKeyLetsOneBrowserIn) {
   EXPECT_EQ(Fetch("/open?key=" + key, {}).status, 403) << "a key works once";
 }
 
+// What looks at an address without a person (a link checker, a browser that fetches ahead) must not
+// use up what the person was given.
+TEST_F(HttpServerTest, OnlyAPersonsRequestChangesAnything) {
+  const std::string query = "?key=" + server_->OneTimeKey();
+  for (const char* path : {"/", "/open", "/healthz", "/readyz", "/metrics", "/nothing",
+                           "/api/v1/sweeps", "/api/v1/live"}) {
+    Get(server_->port(), path + query, kBearer, "HEAD");
+  }
+  for (const Headers& ahead :
+       {Headers{{"Purpose", "prefetch"}}, Headers{{"Sec-Purpose", "prefetch;prerender"}}}) {
+    const RawReply reply = Fetch("/open" + query, ahead);
+    EXPECT_EQ(reply.status, 503) << ::testing::PrintToString(ahead);
+    EXPECT_EQ(reply.Header("set-cookie"), "");
+  }
+  const RawReply head = Get(server_->port(), "/open" + query, {}, "HEAD");
+  EXPECT_EQ(head.status, 405);
+  EXPECT_EQ(head.Header("allow"), "GET");
+  EXPECT_EQ(Fetch("/open" + query, {}).status, 302);
+}
+
 TEST_F(HttpServerTest, AOneTimeKeyEndsAfterAMinute) {
   const std::string key = server_->OneTimeKey();
   clock_.Advance(absl::Seconds(60));
