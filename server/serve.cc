@@ -11,6 +11,7 @@
 #include "core/connect_file.h"
 #include "core/data_folder.h"
 #include "core/file.h"
+#include "core/loopback.h"
 #include "core/random.h"
 #include "core/status.h"
 #include "core/strings.h"

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/loopback.h"
 #include "core/sha256.h"
 #include "core/strings.h"
 
@@ -40,15 +41,7 @@ std::string LowerCase(std::string_view text) {
   return lower;
 }
 
-bool IsLoopbackName(std::string_view host) {
-  return host == "localhost" || host == "127.0.0.1" || host == "[::1]";
-}
-
 }  // namespace
-
-bool IsLoopbackAddress(std::string_view address) {
-  return IsLoopbackName(LowerCase(WithoutPort(address)));
-}
 
 Access::Access(std::string token, const std::string& instance, std::vector<std::string> hosts,
                Clock& clock, RandomSource& random)
@@ -67,7 +60,7 @@ absl::Status Access::CheckSource(const HttpRequest& request) const {
   }
   const std::string host = LowerCase(HeaderOf(request, "host"));
   const std::string name(WithoutPort(host));
-  if (!IsLoopbackName(name) && std::find(hosts_.begin(), hosts_.end(), name) == hosts_.end()) {
+  if (!IsLoopbackHost(name) && std::find(hosts_.begin(), hosts_.end(), name) == hosts_.end()) {
     return absl::PermissionDeniedError(
         Cat("this server is not called '", name, "'; if it should be, start it with --http-host"));
   }

@@ -16,9 +16,6 @@
 
 namespace normlab::server {
 
-// True for addresses that only this machine can reach: "127.0.0.1:7421", "localhost:0", "[::1]:1".
-bool IsLoopbackAddress(std::string_view address);
-
 // Decides who may read. Thread-safe.
 //
 // A visited web page must not get at the server through the user's browser: it may not name it by a

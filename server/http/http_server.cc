@@ -13,6 +13,7 @@
 #include <future>
 #include <thread>
 
+#include "core/loopback.h"
 #include "core/status.h"
 #include "core/strings.h"
 #include "server/http/connection.h"
@@ -39,10 +40,12 @@ absl::StatusOr<tcp::endpoint> EndpointOf(const std::string& address) {
     return FailedPrecondition("HTTP listens on loopback only, not on ", address,
                               "; reach it through `ssh -L`");
   }
-  const asio::ip::address host = address[0] == '['
-                                     ? asio::ip::address(asio::ip::address_v6::loopback())
-                                     : asio::ip::address(asio::ip::address_v4::loopback());
-  return tcp::endpoint(host, static_cast<uint16_t>(port));
+  const std::string host = address.substr(0, colon);
+  error_code is_name;
+  asio::ip::address ip = asio::ip::make_address_v4(host, is_name);
+  if (is_name) ip = asio::ip::address_v4::loopback();
+  if (host == "[::1]") ip = asio::ip::address_v6::loopback();
+  return tcp::endpoint(ip, static_cast<uint16_t>(port));
 }
 
 absl::Status Listen(tcp::acceptor& acceptor, const tcp::endpoint& endpoint) {

@@ -1,7 +1,5 @@
 #include "server/rpc/access.h"
 
-#include <arpa/inet.h>
-
 #include <string_view>
 
 #include "absl/strings/str_cat.h"
@@ -35,14 +33,6 @@ grpc::Status CheckToken(const grpc::ServerContext& context, const std::string& t
 grpc::Status ToGrpc(const absl::Status& status) {
   if (status.ok()) return grpc::Status::OK;
   return {static_cast<grpc::StatusCode>(status.code()), std::string(status.message()), kFromServer};
-}
-
-bool IsLoopback(const std::string& address) {
-  const std::string host = address.substr(0, address.rfind(':'));
-  // A name that only begins like an address may lead anywhere.
-  in_addr ip = {};
-  const bool is_ip = inet_pton(AF_INET, host.c_str(), &ip) == 1;
-  return host == "localhost" || host == "[::1]" || (is_ip && host.starts_with("127."));
 }
 
 }  // namespace normlab::server

