@@ -7,6 +7,7 @@
 #include <boost/beast/core.hpp>
 #include <boost/beast/http.hpp>
 #include <chrono>
+#include <limits>
 #include <string>
 #include <utility>
 
@@ -21,14 +22,15 @@ namespace http = beast::http;
 using boost::system::error_code;
 
 constexpr size_t kHeadLimit = 16 << 10;
-constexpr size_t kBodyLimit = 16 << 10;
 constexpr size_t kLingerLimit = 16 << 20;
 constexpr std::chrono::seconds kReadTimeout{60};
 constexpr std::chrono::seconds kWriteTimeout{30};
 
 std::string Text(boost::string_view view) { return std::string(view.data(), view.size()); }
 
-HttpRequest ToPlain(const http::request<http::string_body>& message) {
+using Parser = http::request_parser<http::empty_body>;
+
+HttpRequest ToPlain(const http::request_header<>& message) {
   HttpRequest request;
   request.method = Text(message.method_string());
   request.target = Text(message.target());
@@ -40,6 +42,11 @@ HttpRequest ToPlain(const http::request<http::string_body>& message) {
     request.headers.emplace(std::move(name), Text(field.value()));
   }
   return request;
+}
+
+// Of an encoding that the parser does not know it takes no notice.
+bool AnnouncesBody(const Parser& parser) {
+  return !parser.is_done() || parser.get().count(http::field::transfer_encoding) != 0;
 }
 
 // GCC 12 destroys temporaries twice when they share an expression with a co_await (in a condition,
@@ -79,20 +86,20 @@ class Connection {
     }
   }
 
-  // Reads one request and answers it; false when the connection is to end.
+  // Reads the head of one request and answers it; false when the connection is to end.
   asio::awaitable<bool> Next() {
-    http::request_parser<http::string_body> parser;
+    Parser parser;
     parser.header_limit(kHeadLimit);
-    parser.body_limit(kBodyLimit);
+    parser.body_limit(std::numeric_limits<uint64_t>::max());
     error_code error;
     stream_.expires_after(kReadTimeout);
-    co_await http::async_read(stream_, buffer_, parser,
-                              asio::redirect_error(asio::use_awaitable, error));
+    co_await http::async_read_header(stream_, buffer_, parser,
+                                     asio::redirect_error(asio::use_awaitable, error));
     if (error) {
       const bool go_on = co_await Refuse(error);
       co_return go_on;
     }
-    const bool keep_alive = parser.get().keep_alive();
+    const bool keep_alive = parser.get().keep_alive() && !AnnouncesBody(parser);
     const HttpRequest request = ToPlain(parser.get());
     const absl::Time arrived = context_.clock.MonotonicNow();
     Site::Answer answer = context_.site.Handle(request);
@@ -115,7 +122,6 @@ class Connection {
   asio::awaitable<bool> Refuse(const error_code& error) {
     int status = 0;
     if (error == http::error::header_limit) status = 431;
-    if (error == http::error::body_limit) status = 413;
     if (status == 0 &&
         error.category() == http::make_error_code(http::error::bad_method).category() &&
         error != http::error::end_of_stream && error != http::error::partial_message) {

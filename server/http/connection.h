@@ -36,10 +36,12 @@ struct ConnectionContext {
   absl::Duration linger = absl::Seconds(5);  // at most, after the last reply
 };
 
-// Answers requests on `socket` until either side ends it. Limits: 16 KiB of head, 16 KiB of body
-// (which nothing needs), a minute for a request to arrive; a reader that takes nothing for half
-// a minute is given up. What comes after the request that was answered last is read and dropped for
-// a while (16 MiB at most): closing at once would reset the connection, and with it lose the reply.
+// Answers requests on `socket` until either side ends it. Limits: 16 KiB of head, a minute for it
+// to arrive; a reader that takes nothing for half a minute is given up.
+//
+// Nothing needs a body: a request that announces one is answered from its head, as the last one.
+// What comes after the last request is read and dropped for a while (16 MiB at most): closing at
+// once would reset the connection, and with it lose the reply.
 boost::asio::awaitable<void> ServeConnection(boost::asio::ip::tcp::socket socket,
                                              ConnectionContext& context);
 
