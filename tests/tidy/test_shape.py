@@ -18,6 +18,8 @@ CODE = (*sources.CPP, ".py", ".ts", ".tsx", ".css", ".sh", ".proto", ".sql")
 
 _DIRECTIVE = re.compile(r"^[ \t]*#(?:.*\\\n)*.*$", re.MULTILINE)
 _SCOPE = re.compile(r"\b(namespace|class|struct|union|enum|extern)\b")
+# Innermost first, so that what is left of `template <template <class> class T>` goes next.
+_TEMPLATE = re.compile(r"<[^<>]*>")
 
 
 def functions(code):
@@ -31,7 +33,7 @@ def functions(code):
     for character in code:
         if character == "{":
             inside = any(kind == "body" for kind, *_ in stack)
-            is_body = not inside and "(" in header and not _SCOPE.search(header.split("(")[0])
+            is_body = not inside and _is_function(header)
             stack.append(("body" if is_body else "scope", header_line, " ".join(header.split())))
             header = ""
         elif character == "}":
@@ -49,6 +51,14 @@ def functions(code):
         line += character == "\n"
 
 
+def _is_function(header):
+    """Whether a brace after it opens a function; a class among template parameters opens none."""
+    before = header
+    while before != (before := _TEMPLATE.sub(" ", before)):
+        pass
+    return "(" in before and not _SCOPE.search(before.split("(")[0])
+
+
 def _open_parenthesis(text):
     return text.count("(") > text.count(")")
 
@@ -62,6 +72,13 @@ def all_functions():
 def test_the_scanner_finds_functions_and_their_length():
     code = "namespace a {\nclass B {\n  int F() {\n    if (x) {\n    }\n  }\n  int g = 1;\n};\n}\n"
     assert list(functions(code)) == [(3, 4, "int F()")]
+
+
+def test_the_scanner_finds_template_functions():
+    code = "template <class A, template <class> class B>\nvoid F(A<B> a) {\n}\n"
+    code += "template <class T>\nstruct S {\n  template <class U>\n  U G() {\n  }\n};\n"
+    found = [(first, lines) for first, lines, _ in functions(code)]
+    assert found == [(1, 3), (6, 3)]
 
 
 def test_functions_fit_a_screen():
