@@ -179,57 +179,106 @@ normlab_geonorm_backward_args GeoNormOutputs::Backward(const GeoNormInputs& in) 
 }
 
 double GeoNormOutputs::Probe(std::int64_t row, int which) const {
-  const auto at = static_cast<std::size_t>(row * NORMLAB_ROW_PROBES + which);
-  if (y.dtype() == NORMLAB_F64) return probes[at];
-  return reinterpret_cast<const float*>(probes.data())[at];
+  return RealAt(probes, row * NORMLAB_ROW_PROBES + which);
 }
+double GeoNormOutputs::Saved(std::int64_t row, int which) const {
+  return RealAt(saved, row * NORMLAB_GEONORM_SAVED + which);
+}
+double GeoNormOutputs::RealAt(const std::vector<double>& reals, std::int64_t index) const {
+  const auto at = static_cast<std::size_t>(index);
+  if (y.dtype() == NORMLAB_F64) return reals[at];
+  return reinterpret_cast<const float*>(reals.data())[at];
+}
+
+namespace {
+
+// What the bounds of a row are made of.
+struct RowSizes {
+  double step, scale, alpha, bias;   // of the options, as magnitudes; step = alpha·scale
+  double radius, beta, size, ratio;  // |x|, |<x,v>|/|x|^2, |u|, |u|/|x|
+  double t;                          // |T|, the factor on u
+  double turn;                       // with how far it moves with the angle
+  double bend;                       // |2(dL/dp)/a|·|x| is at most bend·|g|
+  double condition;  // how the relative error of |u|, and its share in the angle, are magnified
+};
+
+RowSizes SizesOf(const normlab_geonorm_options& options, const reference::GeoNormRow& row) {
+  RowSizes s{};
+  s.alpha = std::fabs(options.alpha);
+  s.scale = std::fabs(options.scale);
+  s.bias = std::fabs(options.bias);
+  s.step = s.alpha * s.scale;
+  s.radius = static_cast<double>(row.radius);
+  s.beta = std::fabs(static_cast<double>(row.along));
+  s.size = static_cast<double>(row.tangent_size);
+  s.ratio = s.radius > 0 ? s.size / s.radius : 0;
+  const bool vanishes = options.has_fixed_angle == 0 && options.bias == 0;
+  if (!row.still) {
+    // k = d(angle)/d(|u|/|x|) is at most this.
+    const double k = options.has_fixed_angle != 0 ? 0 : s.step;
+    s.t = s.size > 0 ? std::fabs(std::sin(double(row.theta))) / s.ratio : s.step;
+    s.turn = s.t + k;
+    // |k·sin| from <g,x> and |k·cos - T| from <g,u>, over |u|/|x|; near u = 0, angles that vanish
+    // there leave no more than 2·step^2.
+    const bool near_zero = vanishes && s.step * s.ratio < 1 && s.t >= 0.5 * s.step;
+    s.bend = near_zero ? 2 * s.step * s.step : (2 * k + s.t) / s.ratio;
+  }
+  const double angle = s.alpha * (s.scale * s.ratio + s.bias);
+  s.condition = 1 + angle + (s.size > 0 && !vanishes ? s.beta / s.ratio : s.step * s.beta);
+  return s;
+}
+
+// How far dx and dv of column i may be off, in units of the arithmetic's error, storing apart. The
+// sums <g,x> and <g,u> are as good as |g||x| and |g||u|, however small they are, so each column has
+// |g|·|x_i|/|x| and |g|·|u_i|/|u| beside its own |g_i|; beta is as good as |v|/|x|.
+struct GradientSizes {
+  double dx, dv;
+};
+GradientSizes GradientsAt(const RowSizes& s, double g, double x, double u, double upstream) {
+  const double unit = s.radius > 0 ? x / s.radius : 0;
+  const double across = s.radius > 0 ? u / s.radius : 0;
+  const double loose_u = across + (s.ratio + 2 * s.beta) * unit;
+  const double dv = s.turn * g + upstream * (s.turn * unit + s.bend * loose_u);
+  const double dx = g + upstream * (s.turn * loose_u + s.ratio * s.ratio * s.bend * unit);
+  return {dx + s.beta * dv, dv};
+}
+
+}  // namespace
 
 GeoNormBounds BoundsOf(const normlab_geonorm_options& options, TypePair types, const Vector& x,
                        const Vector& v, const Vector& g) {
   const auto row = reference::GeoNormForward(options, x, v);
   const auto gradients = reference::GeoNormBackward(options, x, v, g);
+  const RowSizes s = SizesOf(options, row);
   const std::size_t width = x.size();
-  const double step = std::fabs(options.alpha * options.scale);
-  const double radius = static_cast<double>(row.radius), along = std::fabs(double(row.along));
-  const double size = static_cast<double>(row.tangent_size), upstream = double(Length(g));
-  const double ratio = radius > 0 ? size / radius : 0;
-  // T, the factor on the tangent part, at most alpha·scale for adaptive angles without bias.
-  const bool vanishes = options.has_fixed_angle == 0 && options.bias == 0;
-  const double turn = row.still  ? 0
-                      : size > 0 ? std::fabs(std::sin(double(row.theta))) / ratio
-                                 : step;
-  // How the relative error of |u| and its share in the angle are magnified.
-  const double scale = std::fabs(options.scale);
-  const double angle = std::fabs(options.alpha) * (scale * ratio + std::fabs(options.bias));
-  const double cancelled = size > 0 && !vanishes ? along * radius / size : step * along;
-  const double condition = 1 + angle + cancelled;
+  const double upstream = static_cast<double>(Length(g));
   // A blocked sum of `width` terms over 4·4 or more lanes, and a dozen roundings after it.
   const double roundings = 12 + static_cast<double>(width) / 16;
   const double arithmetic = roundings * ArithmeticRoundoff(types.stream);
-  const double stored = UnitRoundoff(types.stream), stored_v = UnitRoundoff(types.branch);
+  const double stored = 1.01 * UnitRoundoff(types.stream);
+  const double stored_v = 1.01 * UnitRoundoff(types.branch);
   const double tiny = types.stream == NORMLAB_F64    ? DBL_MIN
                       : types.branch == NORMLAB_BF16 ? 1e-40
                                                      : 1.5e-45;
-
-  const double dv_size = upstream * (turn + (vanishes || options.bias != 0 ? step : 0));
-  const double dx_size = upstream + dv_size * (ratio + along);
+  const auto at = [](const Vector& values, std::size_t i) {
+    return std::fabs(static_cast<double>(values[i]));
+  };
   GeoNormBounds bounds;
   for (std::size_t i = 0; i < width; ++i) {
-    const double xi = std::fabs(double(x[i])), vi = std::fabs(double(v[i]));
-    const double unit = size > 0 ? radius * std::fabs(double(v[i] - row.along * x[i])) / size : 0;
-    const double moved = row.still ? 0 : condition * (xi + unit) + turn * (vi + along * xi);
-    const double yi = std::fabs(double(row.out[i]));
-    bounds.y.push_back(arithmetic * moved + stored * yi * 1.01 + tiny);
-    bounds.dx.push_back(arithmetic * condition * dx_size +
-                        stored * std::fabs(double(gradients.dx[i])) * 1.01 + tiny);
-    bounds.dv.push_back(arithmetic * condition * dv_size +
-                        stored_v * std::fabs(double(gradients.dv[i])) * 1.01 + tiny);
+    const double u = std::fabs(static_cast<double>(v[i] - row.along * x[i]));
+    const double unit = s.size > 0 ? s.radius * u / s.size : 0;
+    const double moved =
+        row.still ? 0 : s.condition * (at(x, i) + unit) + s.t * (at(v, i) + s.beta * at(x, i));
+    const GradientSizes sizes = GradientsAt(s, at(g, i), at(x, i), u, upstream);
+    bounds.y.push_back(arithmetic * moved + stored * at(row.out, i) + tiny);
+    bounds.dx.push_back(arithmetic * s.condition * sizes.dx + stored * at(gradients.dx, i) + tiny);
+    bounds.dv.push_back(arithmetic * s.condition * sizes.dv + stored_v * at(gradients.dv, i) +
+                        tiny);
   }
   // dL/dtheta is at most |g||x|; the parameters multiply it by these.
-  const double by_theta = arithmetic * condition * upstream * radius;
-  bounds.dangle[0] = by_theta * (scale * ratio + std::fabs(options.bias));
-  bounds.dangle[1] = by_theta * std::fabs(options.alpha) * ratio;
-  bounds.dangle[2] = by_theta * std::fabs(options.alpha);
+  const double by_theta = arithmetic * s.condition * upstream * s.radius;
+  bounds.dangle = {by_theta * (s.scale * s.ratio + s.bias), by_theta * s.alpha * s.ratio,
+                   by_theta * s.alpha};
   return bounds;
 }
 

@@ -63,11 +63,15 @@ struct GeoNormOutputs {
   normlab_geonorm_forward_args Forward(const GeoNormInputs& in);
   normlab_geonorm_backward_args Backward(const GeoNormInputs& in);
   double Probe(std::int64_t row, int which) const;
+  double Saved(std::int64_t row, int which) const;
 
   HostMatrix y, dx, dv;
   std::vector<double> saved, probes;  // of the arithmetic's type, which may be narrower
   std::int64_t zero_rows = -1;
   double dangle[3] = {};
+
+ private:
+  double RealAt(const std::vector<double>& reals, std::int64_t index) const;
 };
 
 struct GeoNormBounds {

@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <iterator>
+#include <random>
 #include <utility>
 
 #include "tests/kernels/backend.h"
@@ -41,19 +42,28 @@ void ExpectAngleGradients(const GeoNormOutputs& out, const std::array<long doubl
   }
 }
 
+// Row r of the results, and its share in the sums.
+struct RowShare {
+  reference::GeoNormGradients gradients;
+  GeoNormBounds bounds;
+};
+RowShare ExpectRowMatches(const normlab_geonorm_options& options, TypePair types,
+                          const GeoNormInputs& in, const GeoNormOutputs& out, std::int64_t r) {
+  SCOPED_TRACE(Name(static_cast<Regime>(r % kRegimes)));
+  const auto x = in.x.Row(r), v = in.v.Row(r), g = in.g.Row(r);
+  RowShare share{reference::GeoNormBackward(options, x, v, g), BoundsOf(options, types, x, v, g)};
+  ExpectRow(out.y, r, reference::GeoNormForward(options, x, v).out, share.bounds.y, "y");
+  ExpectRow(out.dx, r, share.gradients.dx, share.bounds.dx, "dx");
+  ExpectRow(out.dv, r, share.gradients.dv, share.bounds.dv, "dv");
+  return share;
+}
+
 void ExpectMatches(const normlab_geonorm_options& options, TypePair types, const GeoNormInputs& in,
                    const GeoNormOutputs& out) {
   std::array<long double, 3> dangle = {};
   std::array<double, 3> slack = {};
   for (std::int64_t r = 0; r < in.x.rows(); ++r) {
-    SCOPED_TRACE(Name(static_cast<Regime>(r % kRegimes)));
-    const auto x = in.x.Row(r), v = in.v.Row(r), g = in.g.Row(r);
-    const auto row = reference::GeoNormForward(options, x, v);
-    const auto gradients = reference::GeoNormBackward(options, x, v, g);
-    const GeoNormBounds bounds = BoundsOf(options, types, x, v, g);
-    ExpectRow(out.y, r, row.out, bounds.y, "y");
-    ExpectRow(out.dx, r, gradients.dx, bounds.dx, "dx");
-    ExpectRow(out.dv, r, gradients.dv, bounds.dv, "dv");
+    const auto [gradients, bounds] = ExpectRowMatches(options, types, in, out, r);
     if (testing::Test::HasFatalFailure()) return;
     const long double parts[3] = {gradients.dalpha, gradients.dscale, gradients.dbias};
     for (std::size_t k = 0; k < 3; ++k) dangle[k] += parts[k], slack[k] += bounds.dangle[k];
@@ -176,6 +186,20 @@ TEST_P(GeoNormTest, RowsBeyondTheGrid) {
   }
 }
 
+GeoNormInputs MakeNearlyParallel(TypePair types, std::int64_t rows, std::int64_t cols, double c) {
+  GeoNormInputs in(types, rows, cols);
+  std::mt19937_64 random(43);
+  std::normal_distribution<double> normal;
+  for (std::int64_t row = 0; row < rows; ++row) {
+    for (std::int64_t i = 0; i < cols; ++i) {
+      in.x.Set(row, i, normal(random));
+      in.v.Set(row, i, c * in.x.Get(row, i) + 0.3 * normal(random));
+      in.g.Set(row, i, normal(random));
+    }
+  }
+  return in;
+}
+
 TEST_P(GeoNormTest, ProbesTellMagnitudeAndAngle) {
   normlab_geonorm_options large = PlainOptions();
   large.alpha = 3;  // beyond a half turn in some regimes
@@ -198,6 +222,61 @@ TEST_P(GeoNormTest, ProbesTellMagnitudeAndAngle) {
           EXPECT_NEAR(out.Probe(r, 1) / static_cast<double>(squares), 1, bound);
           EXPECT_NEAR(out.Probe(r, 2), angle, bound * (1 + static_cast<double>(row.theta)) + 1e-7);
         }
+      }
+    }
+  }
+}
+
+// v = c·x + 0.3·noise. The rounding of beta·x_i is the first to show in u_i = v_i - beta·x_i, and
+// beta's own error adds a part along x, which is square to u. |v|^2 - beta·<x,v> instead would lose
+// (c/0.3)^2 roundings: 3 % at c = 100, everything at 1000.
+TEST_P(GeoNormTest, TangentPartSurvivesANearlyParallelBranch) {
+  constexpr std::int64_t kRows = 3;
+  for (const double c : {100.0, 1000.0}) {
+    for (const TypePair types : TypePairs()) {
+      for (const std::int64_t cols : {100, 128, 1600}) {
+        SCOPED_TRACE(testing::Message() << "c " << c << " width " << cols << " "
+                                        << Name(types.stream) << "+" << Name(types.branch));
+        const GeoNormInputs in = MakeNearlyParallel(types, kRows, cols, c);
+        GeoNormOutputs out(in);
+        Run(PlainOptions(), in, out);
+        for (std::int64_t r = 0; r < kRows; ++r) {
+          const auto row = reference::GeoNormForward(PlainOptions(), in.x.Row(r), in.v.Row(r));
+          const double parallel = static_cast<double>(row.along * row.radius / row.tangent_size);
+          const double one = ArithmeticRoundoff(types.stream);
+          const double sum = (12 + static_cast<double>(cols) / 16) * one;
+          const double bound = sum + 2 * one * parallel + std::pow(sum * parallel, 2);
+          const long double squared = row.tangent_size * row.tangent_size;
+          EXPECT_NEAR(out.Saved(r, 2) / static_cast<double>(squared), 1, bound);
+          EXPECT_NEAR(out.Probe(r, 2) / static_cast<double>(row.theta), 1, bound);
+        }
+      }
+    }
+  }
+}
+
+// The trainer asks for probes on some steps, and for the angle's gradients where it is learned.
+TEST_P(GeoNormTest, OutputsMayBeMissing) {
+  const normlab_geonorm_options shifted{NORMLAB_EXP, 0.5, 1.5, -0.3, 0, 0, 0};
+  for (const normlab_geonorm_options& options : {PlainOptions(), shifted}) {
+    for (const TypePair types : TypePairs()) {
+      for (const std::int64_t cols : {100, 128}) {
+        SCOPED_TRACE(testing::Message() << Name(options) << " width " << cols << " "
+                                        << Name(types.stream) << "+" << Name(types.branch));
+        const GeoNormInputs in = MakeInputs(types, kRegimes, cols, 37);
+        GeoNormOutputs all(in), out(in);
+        Run(options, in, all);
+        ASSERT_EQ(backend_->GeoNormForward(
+                      options, {in.x.View(), in.v.View(), out.y.View(), nullptr, nullptr, nullptr}),
+                  NORMLAB_OK)
+            << normlab_last_error();
+        EXPECT_EQ(out.y.bytes(), all.y.bytes());
+        normlab_geonorm_backward_args backward = out.Backward(in);
+        backward.saved = all.saved.data();
+        backward.dangle = nullptr;
+        ASSERT_EQ(backend_->GeoNormBackward(options, backward), NORMLAB_OK) << normlab_last_error();
+        for (std::int64_t r = 0; r < kRegimes; ++r) ExpectRowMatches(options, types, in, out, r);
+        if (HasFailure()) return;
       }
     }
   }
