@@ -25,6 +25,19 @@ std::string ContentTypeOf(std::string_view path) {
   return "application/octet-stream";
 }
 
+// Whether an Accept-Encoding names gzip with a weight above nothing: "gzip;q=0" refuses it.
+bool TakesGzip(std::string_view accepted) {
+  for (const std::string_view coding : Split(accepted, ',')) {
+    const std::vector<std::string_view> parts = Split(coding, ';');
+    if (StripSpace(parts[0]) != "gzip") continue;
+    if (parts.size() == 1) return true;
+    double weight = 0;
+    const std::string_view parameter = StripSpace(parts[1]);
+    return parameter.starts_with("q=") && ParseDouble(parameter.substr(2), weight) && weight > 0;
+  }
+  return false;
+}
+
 }  // namespace
 
 StaticFiles::StaticFiles(const std::vector<StaticFile>& files) {
@@ -54,8 +67,7 @@ HttpReply StaticFiles::Find(const std::string& path, const HttpRequest& request)
     reply.status = 304;
     return reply;
   }
-  const bool gzip =
-      !entry.gzip.empty() && HeaderOf(request, "accept-encoding").find("gzip") != std::string::npos;
+  const bool gzip = !entry.gzip.empty() && TakesGzip(HeaderOf(request, "accept-encoding"));
   if (gzip) reply.headers.emplace_back("Content-Encoding", "gzip");
   reply.body = gzip ? entry.gzip : std::string(entry.bytes);
   return reply;

@@ -222,6 +222,18 @@ TEST_F(HttpServerTest, FilesAreCompressedForThoseWhoTakeIt) {
   EXPECT_EQ(Fetch("/assets/none.js", {}).status, 404);
 }
 
+TEST_F(HttpServerTest, NobodyGetsAnEncodingThatTheyDoNotTake) {
+  for (const char* takes : {"gzip", "br , gzip", "gzip;q=0.5", "br, gzip ; q=1.000"}) {
+    const RawReply reply = Fetch("/assets/app-1.js", {{"Accept-Encoding", takes}});
+    EXPECT_EQ(reply.Header("content-encoding"), "gzip") << takes;
+  }
+  for (const char* refuses : {"", "br", "gzip;q=0", "br, gzip; q=0.000", "gzip-2", "*;q=0"}) {
+    const RawReply reply = Fetch("/assets/app-1.js", {{"Accept-Encoding", refuses}});
+    EXPECT_EQ(reply.Header("content-encoding"), "") << refuses;
+    EXPECT_EQ(reply.body.size(), kScript.size()) << refuses;
+  }
+}
+
 TEST_F(HttpServerTest, AnUnchangedFileIsNotSentAgain) {
   const RawReply first = Fetch("/", {});
   EXPECT_EQ(first.Header("cache-control"), "no-cache");
