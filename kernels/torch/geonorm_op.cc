@@ -2,7 +2,6 @@
 #include <torch/csrc/autograd/custom_function.h>
 
 #include <ATen/ops/empty.h>
-#include <ATen/ops/empty_like.h>
 
 #include "kernels/torch/device_calls.h"
 #include "kernels/torch/norm_ops.h"
@@ -33,7 +32,7 @@ struct GeoNormNode : torch::autograd::Function<GeoNormNode> {
                             const std::optional<at::Tensor>& bias, const GeoNormOptions& asked) {
     CheckSameSizes("x", x, "v", v);
     const normlab_geonorm_options options = AsOptions(asked);
-    at::Tensor y = at::empty_like(x);
+    at::Tensor y = EmptyResult(x);
     normlab_geonorm_forward_args args{AsMatrix("x", x), AsMatrix("v", v), AsMatrix("y", y),
                                       nullptr,          nullptr,          nullptr};
     CheckProbes(asked.probes, x);
@@ -53,7 +52,7 @@ struct GeoNormNode : torch::autograd::Function<GeoNormNode> {
     const at::Tensor &x = saved[0], &v = saved[1];
     const at::Tensor g = upstream[0].contiguous();
     const normlab_geonorm_options options = FromNumbers(context);
-    at::Tensor dx = at::empty_like(x), dv = at::empty_like(v);
+    at::Tensor dx = EmptyResult(x), dv = EmptyResult(v);
     at::Tensor dangle;
     if (saved[3].defined() || saved[4].defined()) {
       dangle = at::empty({3}, x.options().dtype(at::kDouble));

@@ -2,7 +2,6 @@
 #include <torch/csrc/autograd/custom_function.h>
 
 #include <ATen/ops/empty.h>
-#include <ATen/ops/empty_like.h>
 
 #include "kernels/torch/device_calls.h"
 #include "kernels/torch/norm_ops.h"
@@ -23,7 +22,7 @@ struct NormNode : torch::autograd::Function<NormNode> {
     const at::Tensor gain = OrUndefined(optional_gain), bias = OrUndefined(optional_bias);
     const at::Tensor real_gain = AsParameter("gain", gain, x);
     const at::Tensor real_bias = AsParameter("bias", bias, x);
-    at::Tensor y = at::empty_like(x, x.options().dtype(to_bf16 ? at::kBFloat16 : x.scalar_type()));
+    at::Tensor y = EmptyResult(x, to_bf16 ? at::kBFloat16 : x.scalar_type());
     normlab_norm_forward_args args{AsMatrix("x", x), DataOrNull(real_gain), DataOrNull(real_bias),
                                    AsMatrix("y", y), nullptr};
     at::Tensor saved = at::empty({args.x.rows, NORMLAB_NORM_SAVED}, x.options().dtype(RealType(x)));
@@ -49,7 +48,7 @@ struct NormNode : torch::autograd::Function<NormNode> {
     const at::Tensor real_gain = AsParameter("gain", gain, x);
     const bool want_gain = gain.defined() && gain.requires_grad();
     const bool want_bias = bias.defined() && bias.requires_grad();
-    at::Tensor dx = at::empty_like(x), dgain, dbias;
+    at::Tensor dx = EmptyResult(x), dgain, dbias;
     normlab_norm_backward_args args{AsMatrix("g", g),
                                     AsMatrix("x", x),
                                     DataOrNull(real_gain),

@@ -5,7 +5,6 @@
 #include <torch/csrc/autograd/custom_function.h>
 
 #include <ATen/ops/empty.h>
-#include <ATen/ops/empty_like.h>
 
 #include <array>
 
@@ -109,14 +108,14 @@ struct ResidualNode : torch::autograd::Function<ResidualNode> {
                                  OrUndefined(bias1), OrUndefined(gain2), OrUndefined(bias2)};
     const at::Tensor b_tensor = OrUndefined(optional_b);
     BoundForm bound(form, given, b_tensor, x);
-    at::Tensor stream = at::empty_like(x), next, saved[kStages];
+    at::Tensor stream = EmptyResult(x), next, saved[kStages];
     normlab_residual_forward_args args{};
     args.x = AsMatrix("x", x);
     args.g = AsMatrix("g", g);
     CheckProbes(spec.probes, x);
     args.stream = AsMatrix("stream", stream);
     if (form.present[2]) {
-      next = at::empty_like(g);
+      next = EmptyResult(g);
       args.next = AsMatrix("next", next);
     }
     for (std::size_t k = 0; k < kStages; ++k) {
@@ -145,7 +144,7 @@ struct ResidualNode : torch::autograd::Function<ResidualNode> {
     const variable_list given(kept.begin() + 4, kept.begin() + 10);
     const Form form = Unpacked(context->saved_data["form"].toDoubleVector());
     const auto type = static_cast<at::ScalarType>(context->saved_data["stream_type"].toInt());
-    at::Tensor dx = at::empty_like(g, g.options().dtype(type));
+    at::Tensor dx = EmptyResult(g, type);
     BoundForm bound(form, given, b_tensor, dx);
 
     const variable_list contiguous = Contiguous(upstream);
@@ -158,7 +157,7 @@ struct ResidualNode : torch::autograd::Function<ResidualNode> {
     if (stream.defined()) args.stream = AsMatrix("stream", stream);
     const bool alike = bound.form.a == bound.form.b && !form.present[0] && !b_tensor.defined() &&
                        dx.scalar_type() == g.scalar_type();
-    at::Tensor dg = alike ? dx : at::empty_like(g);
+    at::Tensor dg = alike ? dx : EmptyResult(g);
     if (!alike) args.dg = AsMatrix("dg", dg);
     return Run(bound, args, given, b_tensor, {kept.begin() + 10, kept.end()}, form.b, dx, dg);
   }

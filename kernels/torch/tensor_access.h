@@ -27,6 +27,10 @@ void CheckProbes(const at::Tensor& probes, const at::Tensor& stream);
 // Type of statistics, gains and biases that goes with a stream.
 at::ScalarType RealType(const at::Tensor& stream);
 
+// Memory for a result with the shape of `like`, and its type or another one.
+at::Tensor EmptyResult(const at::Tensor& like);
+at::Tensor EmptyResult(const at::Tensor& like, at::ScalarType type);
+
 // A [D] parameter, contiguous, in the Real type; undefined stays undefined.
 at::Tensor AsParameter(const char* name, const at::Tensor& parameter, const at::Tensor& stream);
 
