@@ -25,13 +25,24 @@ NORMLAB_INLINE int RowsPerBlock(std::int64_t bytes_per_row, int most) {
 template <class Real, class Stored>
 inline void MagnitudeSums(const Stored* y, std::int64_t cols, Real* absolute, Real* squares) {
   Sum<Real> sum_absolute, sum_squares;
-  Columns<Real>(cols, [&](auto at, std::int64_t column) {
+  Columns<Real>(cols, [&](auto at, std::int64_t column) NORMLAB_INLINED {
     const auto value = at.Load(y + column);
     sum_absolute.Add(at, at.Absolute(value));
     sum_squares.Add(at, value * value);
   });
   *absolute = sum_absolute.Total();
   *squares = sum_squares.Total();
+}
+
+// A finished row from the caches to memory; `to` starts at a line of the cache.
+template <class Stored>
+NORMLAB_INLINE void CopyPastCaches(const Stored* from, Stored* to, std::int64_t cols) {
+  constexpr std::int64_t kStep = kVectorBytes / static_cast<std::int64_t>(sizeof(Stored));
+  std::int64_t column = 0;
+  for (; column + kStep <= cols; column += kStep) {
+    StorePastCaches(to + column, LoadRaw<Vec<float>>(from + column));
+  }
+  for (; column < cols; ++column) to[column] = from[column];
 }
 
 }  // namespace normlab::kernels::NORMLAB_ISA

@@ -54,19 +54,25 @@ struct Wide {
     }
   }
 
-  static NORMLAB_INLINE void Store(Real* to, Value value) {
-    __builtin_memcpy(to, &value, sizeof(value));
+  // The value as it lies in memory.
+  template <class Stored>
+  static NORMLAB_INLINE auto Packed(Value value) {
+    using Floats = typename VectorOf<float, kLanes<Real> * 4>::type;
+    if constexpr (sizeof(Stored) == sizeof(Real)) return value;
+    if constexpr (sizeof(Stored) != sizeof(Real)) {
+      const Floats narrow = __builtin_convertvector(value, Floats);
+      if constexpr (sizeof(Stored) == 2) return NarrowToBf16<kLanes<Real> * 4>(narrow);
+      if constexpr (sizeof(Stored) == 4) return narrow;
+    }
   }
-
   template <class Stored>
   static NORMLAB_INLINE void Store(Stored* to, Value value) {
-    using Floats = typename VectorOf<float, kLanes<Real> * 4>::type;
-    const Floats narrow = __builtin_convertvector(value, Floats);
-    if constexpr (sizeof(Stored) == 2) {
-      StoreBf16<kLanes<Real> * 4>(to, narrow);
-    } else {
-      __builtin_memcpy(to, &narrow, sizeof(narrow));
-    }
+    const auto packed = Packed<Stored>(value);
+    __builtin_memcpy(to, &packed, sizeof(packed));
+  }
+  template <class Stored>
+  static NORMLAB_INLINE void StorePast(Stored* to, Value value) {
+    StorePastCaches(to, Packed<Stored>(value));
   }
 
   static NORMLAB_INLINE Value Absolute(Value value) { return value < 0 ? -value : value; }
@@ -100,6 +106,10 @@ struct Single {
   static NORMLAB_INLINE void Store(float* to, Value value) { *to = static_cast<float>(value); }
   static NORMLAB_INLINE void Store(Bf16* to, Value value) {
     *to = Bf16FromFloat(static_cast<float>(value));
+  }
+  template <class Stored>
+  static NORMLAB_INLINE void StorePast(Stored* to, Value value) {
+    Store(to, value);
   }
   static NORMLAB_INLINE Value Absolute(Value value) { return value < 0 ? -value : value; }
   static NORMLAB_INLINE Value Larger(Value a, Value b) { return a < b ? b : a; }
@@ -137,13 +147,25 @@ struct Paired {
     return {reinterpret_cast<Vec<float>>(words << 16),
             reinterpret_cast<Vec<float>>(words & 0xffff0000)};
   }
+  static NORMLAB_INLINE Words Packed(Twins value) {
+    return (RoundToBf16<kVectorBytes>(value.even) >> 16) |
+           (RoundToBf16<kVectorBytes>(value.odd) & 0xffff0000);
+  }
   static NORMLAB_INLINE void Store(Bf16* to, Twins value) {
-    const Words words = (RoundToBf16<kVectorBytes>(value.even) >> 16) |
-                        (RoundToBf16<kVectorBytes>(value.odd) & 0xffff0000);
+    const Words words = Packed(value);
     __builtin_memcpy(to, &words, sizeof(words));
+  }
+  static NORMLAB_INLINE void StorePast(Bf16* to, Twins value) {
+    StorePastCaches(to, Packed(value));
   }
   static NORMLAB_INLINE void FetchAhead(const Bf16* from) { Wide<float, kSlot>::FetchAhead(from); }
 };
+
+// Stores at a column, past the caches or not.
+template <bool kPast, class At, class Stored>
+NORMLAB_INLINE void Put(At at, Stored* to, typename At::Value value) {
+  kPast ? at.StorePast(to, value) : at.Store(to, value);
+}
 
 template <class Real, class Body>
 NORMLAB_INLINE void Columns(std::int64_t cols, Body body) {

@@ -8,7 +8,7 @@
 
 #include "kernels/common/bf16.h"
 
-#if defined(__AVX2__)
+#if defined(__SSE2__)
 #include <immintrin.h>
 #endif
 
@@ -101,15 +101,16 @@ NORMLAB_INLINE typename VectorOf<std::uint32_t, kBytes>::type RoundToBf16(
   return value != value ? bits | 0x400000 : rounded;
 }
 
+// kBytes / 4 fp32 as bf16.
 template <int kBytes>
-NORMLAB_INLINE void StoreBf16(Bf16* to, typename VectorOf<float, kBytes>::type value) {
+NORMLAB_INLINE typename VectorOf<std::uint16_t, kBytes / 2>::type NarrowToBf16(
+    typename VectorOf<float, kBytes>::type value) {
   using Halves = typename VectorOf<std::uint16_t, kBytes / 2>::type;
   const auto chosen = RoundToBf16<kBytes>(value) >> 16;
 #if defined(__AVX512F__)
   if constexpr (kBytes == 64) {
-    const __m256i halves =
-        _mm512_maskz_cvtepi32_epi16(static_cast<__mmask16>(-1), reinterpret_cast<__m512i>(chosen));
-    return _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), halves);
+    return reinterpret_cast<Halves>(
+        _mm512_maskz_cvtepi32_epi16(static_cast<__mmask16>(-1), reinterpret_cast<__m512i>(chosen)));
   }
 #endif
 #if defined(__AVX2__)
@@ -117,11 +118,10 @@ NORMLAB_INLINE void StoreBf16(Bf16* to, typename VectorOf<float, kBytes>::type v
     const __m256i words = reinterpret_cast<__m256i>(chosen);
     // Packs within each half, then brings the halves' results together.
     const __m256i packed = _mm256_permute4x64_epi64(_mm256_packus_epi32(words, words), 0x08);
-    return _mm_storeu_si128(reinterpret_cast<__m128i*>(to), _mm256_castsi256_si128(packed));
+    return reinterpret_cast<Halves>(_mm256_castsi256_si128(packed));
   }
 #endif
-  const Halves halves = __builtin_convertvector(chosen, Halves);
-  __builtin_memcpy(to, &halves, sizeof(halves));
+  return __builtin_convertvector(chosen, Halves);
 }
 
 // ---- fp32 and fp64 -----------------------------------------------------------------------
@@ -162,6 +162,36 @@ NORMLAB_INLINE Value Rounded(Value value) {
   asm("" : "+m"(value));
 #endif
   return value;
+}
+
+// ---- past the caches ---------------------------------------------------------------------
+
+// The vector goes to memory without a place in the caches; `to` is a multiple of its size. Other
+// threads see it after FinishPastCaches().
+template <class Vector>
+NORMLAB_INLINE void StorePastCaches(void* to, Vector value) {
+#if defined(__AVX512F__)
+  if constexpr (sizeof(Vector) == 64) {
+    return _mm512_stream_si512(static_cast<__m512i*>(to), reinterpret_cast<__m512i>(value));
+  }
+#endif
+#if defined(__AVX2__)
+  if constexpr (sizeof(Vector) == 32) {
+    return _mm256_stream_si256(static_cast<__m256i*>(to), reinterpret_cast<__m256i>(value));
+  }
+#endif
+#if defined(__SSE2__)
+  if constexpr (sizeof(Vector) == 16) {
+    return _mm_stream_si128(static_cast<__m128i*>(to), reinterpret_cast<__m128i>(value));
+  }
+#endif
+  __builtin_memcpy(to, &value, sizeof(value));
+}
+
+NORMLAB_INLINE void FinishPastCaches() {
+#if defined(__SSE2__)
+  _mm_sfence();
+#endif
 }
 
 // ---- sums --------------------------------------------------------------------------------

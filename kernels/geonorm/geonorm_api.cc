@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "kernels/common/isa_table.h"
+#include "kernels/common/past_caches.h"
 #include "kernels/common/tasks.h"
 #include "kernels/geonorm/geonorm_check.h"
 #include "kernels/geonorm/geonorm_cpu.h"
@@ -67,10 +68,12 @@ extern "C" int normlab_geonorm_forward(const normlab_geonorm_options* options,
   if (table == nullptr) return NORMLAB_INVALID_ARGUMENT;
 
   const std::int64_t rows = args->x.rows, tasks = TaskCount(rows);
+  // A row's probes read its result again.
+  const bool past = args->probes == nullptr && GoesPastCaches({args->x, args->v}, {args->y});
   std::int64_t zero_rows[kMostTasks] = {};
   RunTasks(executor, tasks, [&](std::int64_t i) {
-    zero_rows[i] =
-        table->forward(*options, *args, TaskBegin(rows, tasks, i), TaskBegin(rows, tasks, i + 1));
+    zero_rows[i] = table->forward(*options, *args, TaskBegin(rows, tasks, i),
+                                  TaskBegin(rows, tasks, i + 1), past);
   });
   if (args->zero_rows != nullptr) {
     *args->zero_rows = 0;
@@ -88,9 +91,10 @@ extern "C" int normlab_geonorm_backward(const normlab_geonorm_options* options,
   if (table == nullptr) return NORMLAB_INVALID_ARGUMENT;
 
   const std::int64_t rows = args->x.rows, tasks = TaskCount(rows);
+  const bool past = GoesPastCaches({args->g, args->x, args->v}, {args->dx, args->dv});
   double dangle[kMostTasks][3] = {};
   RunTasks(executor, tasks, [&](std::int64_t i) {
-    table->backward(*options, *args, TaskBegin(rows, tasks, i), TaskBegin(rows, tasks, i + 1),
+    table->backward(*options, *args, TaskBegin(rows, tasks, i), TaskBegin(rows, tasks, i + 1), past,
                     args->dangle != nullptr ? dangle[i] : nullptr);
   });
   if (args->dangle != nullptr) {

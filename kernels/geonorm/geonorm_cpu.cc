@@ -44,12 +44,12 @@ RowCurve CurveOf(const Rule& rule, const RowSums<double>& sums) {
           p};
 }
 
-template <class Real, bool kLong, class X, class V>
+template <class Real, bool kLong, bool kPast, class X, class V>
 NORMLAB_INLINE void WriteOutput(const X* x, const V* v, X* y, std::int64_t cols, Real of_x,
                                 Real of_v) {
   ColumnsOf<Real, X, V>(cols, [&](auto at, std::int64_t column) NORMLAB_INLINED {
     if constexpr (kLong) at.FetchAhead(x + column), at.FetchAhead(v + column);
-    at.Store(y + column, of_x * at.Load(x + column) + of_v * at.Load(v + column));
+    Put<kPast>(at, y + column, of_x * at.Load(x + column) + of_v * at.Load(v + column));
   });
 }
 
@@ -95,7 +95,7 @@ bool ForwardAgain(const Rule& rule, const normlab_geonorm_forward_args& args, st
     for (std::int64_t i = 0; i < args.x.cols; ++i) y[i] = x[i];
   } else {
     curve = CurveOf(rule, sums).curve;
-    WriteOutput<double, false>(x, v, y, args.x.cols, curve.c - curve.t * sums.beta, curve.t);
+    WriteOutput<double, false, false>(x, v, y, args.x.cols, curve.c - curve.t * sums.beta, curve.t);
   }
   if (args.saved != nullptr) {
     const double step = StepOf(rule);
@@ -108,7 +108,7 @@ bool ForwardAgain(const Rule& rule, const normlab_geonorm_forward_args& args, st
 
 template <class Real, bool kLong, class X, class V>
 std::int64_t ForwardBlock(const Rule& rule, const normlab_geonorm_forward_args& args,
-                          std::int64_t begin, int count) {
+                          std::int64_t begin, int count, bool past) {
   BlockSums sums;
   BlockCurve curve;
   ReadBlock<Real, kLong, X, V>(args.x, args.v, begin, count, &sums);
@@ -127,8 +127,11 @@ std::int64_t ForwardBlock(const Rule& rule, const normlab_geonorm_forward_args& 
       zero_rows += ForwardAgain<Real, X, V>(rule, args, row);
       continue;
     }
-    WriteOutput<Real, kLong>(Row<X>(args.x, row), Row<V>(args.v, row), Row<X>(args.y, row),
-                             args.x.cols, of_x[r], of_v[r]);
+    const X* x = Row<X>(args.x, row);
+    const V* v = Row<V>(args.v, row);
+    X* y = Row<X>(args.y, row);
+    past ? WriteOutput<Real, kLong, true>(x, v, y, args.x.cols, of_x[r], of_v[r])
+         : WriteOutput<Real, kLong, false>(x, v, y, args.x.cols, of_x[r], of_v[r]);
     if (args.saved != nullptr) {
       WriteSaved<Real>(args.saved, row, {sums.a[r], sums.beta[r], sums.u_squared[r]},
                        step * step * curve.p[r]);
@@ -154,7 +157,7 @@ NORMLAB_INLINE void WriteGradients(const normlab_geonorm_backward_args& args, st
   const V* v = Row<V>(args.v, row);
   X* dx = Row<X>(args.dx, row);
   V* dv = Row<V>(args.dv, row);
-  ColumnsOf<Real, X, V>(args.x.cols, [&](auto at, std::int64_t column) {
+  ColumnsOf<Real, X, V>(args.x.cols, [&](auto at, std::int64_t column) NORMLAB_INLINED {
     const auto upstream = at.Load(g + column);
     const auto value = at.Load(x + column);
     const auto u = at.Load(v + column) - beta * value;
@@ -213,7 +216,7 @@ struct CollapsedGradient {
   Real along, t, cross, turn, shrink;
 };
 
-template <class Real, bool kLong, class X, class V>
+template <class Real, bool kLong, bool kPast, class X, class V>
 NORMLAB_INLINE void WriteCollapsed(const normlab_geonorm_backward_args& args, std::int64_t row,
                                    const CollapsedGradient<Real>& of) {
   const X* g = Row<X>(args.g, row);
@@ -227,8 +230,8 @@ NORMLAB_INLINE void WriteCollapsed(const normlab_geonorm_backward_args& args, st
     }
     const auto upstream = at.Load(g + column);
     const auto value = at.Load(x + column), branch = at.Load(v + column);
-    at.Store(dv + column, of.t * upstream + of.cross * value + of.turn * branch);
-    at.Store(dx + column, of.along * upstream + of.cross * branch + of.shrink * value);
+    Put<kPast>(at, dv + column, of.t * upstream + of.cross * value + of.turn * branch);
+    Put<kPast>(at, dx + column, of.along * upstream + of.cross * branch + of.shrink * value);
   });
 }
 
@@ -273,7 +276,7 @@ struct BackwardPlan {
 // short bf16 rows arithmetic is, and a group's scalars need not wait for each other.
 template <class Real, bool kLong, class X, class V>
 void BackwardBlock(const Rule& rule, const normlab_geonorm_backward_args& args, std::int64_t begin,
-                   int count, double* dangle) {
+                   int count, bool past, double* dangle) {
   constexpr int kGroup = !kLong && sizeof(X) == 2 ? kBlockRows : 1;
   const BackwardPlan<Real> plan(rule, args.saved, begin, count, dangle != nullptr);
   const BlockSums& sums = plan.sums;
@@ -295,7 +298,9 @@ void BackwardBlock(const Rule& rule, const normlab_geonorm_backward_args& args, 
         BackwardRow<Real, X, V>(rule, args, row, {sums.a[r], sums.beta[r], sums.u_squared[r]},
                                 dangle);
       } else {
-        WriteCollapsed<Real, kLong, X, V>(args, row, plan.GradientOf(r, gx[r], gu[r]));
+        const CollapsedGradient<Real> of = plan.GradientOf(r, gx[r], gu[r]);
+        past ? WriteCollapsed<Real, kLong, true, X, V>(args, row, of)
+             : WriteCollapsed<Real, kLong, false, X, V>(args, row, of);
         if (dangle == nullptr) continue;
         AddAngleGradients<double>(rule, CurveOfRow(rule, sums, r), gx[r], gu[r], plan.curve.p[r],
                                   dangle);
@@ -310,6 +315,7 @@ struct Forward {
   const normlab_geonorm_options& options;
   const normlab_geonorm_forward_args& args;
   std::int64_t begin, end;
+  bool past;
   std::int64_t* zero_rows;
 
   template <class Real, class X, class V>
@@ -322,9 +328,10 @@ struct Forward {
     const int block = is_long ? 1 : RowsPerBlock(bytes, kBlockRows);
     for (std::int64_t row = begin; row < end; row += block) {
       const int count = end - row < block ? static_cast<int>(end - row) : block;
-      *zero_rows += is_long ? ForwardBlock<Real, true, X, V>(rule, args, row, count)
-                            : ForwardBlock<Real, false, X, V>(rule, args, row, count);
+      *zero_rows += is_long ? ForwardBlock<Real, true, X, V>(rule, args, row, count, past)
+                            : ForwardBlock<Real, false, X, V>(rule, args, row, count, past);
     }
+    if (past) FinishPastCaches();
   }
 };
 
@@ -332,6 +339,7 @@ struct Backward {
   const normlab_geonorm_options& options;
   const normlab_geonorm_backward_args& args;
   std::int64_t begin, end;
+  bool past;
   double* dangle;
 
   template <class Real, class X, class V>
@@ -340,23 +348,24 @@ struct Backward {
     const bool is_long = IsLong<X>(args.x.cols);
     for (std::int64_t row = begin; row < end; row += kBlockRows) {
       const int count = end - row < kBlockRows ? static_cast<int>(end - row) : kBlockRows;
-      is_long ? BackwardBlock<Real, true, X, V>(rule, args, row, count, dangle)
-              : BackwardBlock<Real, false, X, V>(rule, args, row, count, dangle);
+      is_long ? BackwardBlock<Real, true, X, V>(rule, args, row, count, past, dangle)
+              : BackwardBlock<Real, false, X, V>(rule, args, row, count, past, dangle);
     }
+    if (past) FinishPastCaches();
   }
 };
 
 std::int64_t ForwardRows(const normlab_geonorm_options& options,
                          const normlab_geonorm_forward_args& args, std::int64_t begin,
-                         std::int64_t end) {
+                         std::int64_t end, bool past) {
   std::int64_t zero_rows = 0;
-  VisitTypes(args.x.dtype, args.v.dtype, Forward{options, args, begin, end, &zero_rows});
+  VisitTypes(args.x.dtype, args.v.dtype, Forward{options, args, begin, end, past, &zero_rows});
   return zero_rows;
 }
 
 void BackwardRows(const normlab_geonorm_options& options, const normlab_geonorm_backward_args& args,
-                  std::int64_t begin, std::int64_t end, double* dangle) {
-  VisitTypes(args.x.dtype, args.v.dtype, Backward{options, args, begin, end, dangle});
+                  std::int64_t begin, std::int64_t end, bool past, double* dangle) {
+  VisitTypes(args.x.dtype, args.v.dtype, Backward{options, args, begin, end, past, dangle});
 }
 
 }  // namespace

@@ -9,14 +9,15 @@
 namespace normlab::kernels {
 
 struct GeoNormRows {
-  // Returns how many of the rows [begin, end) are zero.
+  // Returns how many of the rows [begin, end) are zero. past: whether results are written past the
+  // caches (past_caches.h).
   std::int64_t (*forward)(const normlab_geonorm_options& options,
                           const normlab_geonorm_forward_args& args, std::int64_t begin,
-                          std::int64_t end);
+                          std::int64_t end, bool past);
   // Adds dL/d(alpha, scale, bias) of the rows to dangle[3], unless it is null.
   void (*backward)(const normlab_geonorm_options& options,
                    const normlab_geonorm_backward_args& args, std::int64_t begin, std::int64_t end,
-                   double* dangle);
+                   bool past, double* dangle);
 };
 
 namespace portable {

@@ -17,7 +17,7 @@ struct RowSums {
 template <class Real, class X, class V>
 NORMLAB_INLINE Real ReadTangent(const X* x, const V* v, std::int64_t cols, Real beta) {
   Sum<Real> uu;
-  ColumnsOf<Real, X, V>(cols, [&](auto at, std::int64_t column) {
+  ColumnsOf<Real, X, V>(cols, [&](auto at, std::int64_t column) NORMLAB_INLINED {
     const auto u = at.Load(v + column) - beta * at.Load(x + column);
     uu.Add(at, u * u);
   });
@@ -28,7 +28,7 @@ NORMLAB_INLINE Real ReadTangent(const X* x, const V* v, std::int64_t cols, Real 
 template <class Real, class X, class V>
 NORMLAB_INLINE RowSums<Real> ReadRow(const X* x, const V* v, std::int64_t cols) {
   Sum<Real> xx, xv;
-  ColumnsOf<Real, X, V>(cols, [&](auto at, std::int64_t column) {
+  ColumnsOf<Real, X, V>(cols, [&](auto at, std::int64_t column) NORMLAB_INLINED {
     const auto value = at.Load(x + column);
     xx.Add(at, value * value);
     xv.Add(at, value * at.Load(v + column));
@@ -127,7 +127,7 @@ template <class Real, class X, class V>
 NORMLAB_INLINE void ReadAlongTangent(const X* g, const X* x, const V* v, std::int64_t cols,
                                      Real beta, Real* gx, Real* gu) {
   Sum<Real> along_x, along_u;
-  ColumnsOf<Real, X, V>(cols, [&](auto at, std::int64_t column) {
+  ColumnsOf<Real, X, V>(cols, [&](auto at, std::int64_t column) NORMLAB_INLINED {
     const auto upstream = at.Load(g + column);
     const auto value = at.Load(x + column);
     along_x.Add(at, upstream * value);

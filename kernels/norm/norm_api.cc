@@ -1,6 +1,7 @@
 // C interface of LayerNorm and RMSNorm on the CPU: checks, rows split over tasks, column sums.
 #include "kernels/common/column_sums.h"
 #include "kernels/common/isa_table.h"
+#include "kernels/common/past_caches.h"
 #include "kernels/common/tasks.h"
 #include "kernels/norm/norm_check.h"
 #include "kernels/norm/norm_cpu.h"
@@ -59,12 +60,13 @@ template <class Real>
 void BackwardTasks(const NormRows& table, const normlab_norm_options& options,
                    const normlab_norm_backward_args& args, const normlab_executor* executor) {
   const std::int64_t rows = args.x.rows, cols = args.x.cols, tasks = TaskCount(rows);
+  const bool past = GoesPastCaches({args.g, args.x}, {args.dx});
   Real* partials = static_cast<Real*>(args.workspace);
   RunTasks(executor, tasks, [&](std::int64_t i) {
     Real* dgain = args.dgain != nullptr ? partials + 2 * i * cols : nullptr;
     Real* dbias = args.dbias != nullptr ? partials + (2 * i + 1) * cols : nullptr;
-    table.backward(options, args, TaskBegin(rows, tasks, i), TaskBegin(rows, tasks, i + 1), dgain,
-                   dbias);
+    table.backward(options, args, TaskBegin(rows, tasks, i), TaskBegin(rows, tasks, i + 1), past,
+                   dgain, dbias);
   });
   Real* outputs[2] = {static_cast<Real*>(args.dgain), static_cast<Real*>(args.dbias)};
   for (int k = 0; k < 2; ++k) {
@@ -92,8 +94,9 @@ extern "C" int normlab_norm_forward(const normlab_norm_options* options,
   const NormRows* table = ActiveTable(kTables);
   if (table == nullptr) return NORMLAB_INVALID_ARGUMENT;
   const std::int64_t rows = args->x.rows, tasks = TaskCount(rows);
+  const bool past = GoesPastCaches({args->x}, {args->y});
   RunTasks(executor, tasks, [&](std::int64_t i) {
-    table->forward(*options, *args, TaskBegin(rows, tasks, i), TaskBegin(rows, tasks, i + 1));
+    table->forward(*options, *args, TaskBegin(rows, tasks, i), TaskBegin(rows, tasks, i + 1), past);
   });
   return NORMLAB_OK;
 }

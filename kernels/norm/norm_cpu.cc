@@ -15,14 +15,17 @@ struct Forward {
   const normlab_norm_options& options;
   const normlab_norm_forward_args& args;
   std::int64_t begin, end;
+  bool past;
 
   template <class Real, class X, class Y>
   void Run() {
     for (std::int64_t row = begin; row < end; ++row) {
-      const NormStatistics statistics = NormalizeRow<Real>(
-          options, Row<X>(args.x, row), args.gain, args.bias, Row<Y>(args.y, row), args.x.cols);
+      const NormStatistics statistics =
+          NormalizeRow<Real>(options, Row<X>(args.x, row), args.gain, args.bias,
+                             Row<Y>(args.y, row), args.x.cols, past);
       KeepStatistics<Real>(statistics, args.saved, row);
     }
+    if (past) FinishPastCaches();
   }
 };
 
@@ -30,6 +33,7 @@ struct Backward {
   const normlab_norm_options& options;
   const normlab_norm_backward_args& args;
   std::int64_t begin, end;
+  bool past;
   void* dgain;
   void* dbias;
 
@@ -49,19 +53,20 @@ struct Backward {
                                                     sums[0],
                                                     sums[1],
                                                     args.x.cols};
-      gradient.Run(options, args.saved, row);
+      gradient.Run(options, args.saved, row, past);
     }
+    if (past) FinishPastCaches();
   }
 };
 
 void ForwardRows(const normlab_norm_options& options, const normlab_norm_forward_args& args,
-                 std::int64_t begin, std::int64_t end) {
-  VisitTypes(args.x.dtype, args.y.dtype, Forward{options, args, begin, end});
+                 std::int64_t begin, std::int64_t end, bool past) {
+  VisitTypes(args.x.dtype, args.y.dtype, Forward{options, args, begin, end, past});
 }
 
 void BackwardRows(const normlab_norm_options& options, const normlab_norm_backward_args& args,
-                  std::int64_t begin, std::int64_t end, void* dgain, void* dbias) {
-  VisitTypes(args.x.dtype, args.g.dtype, Backward{options, args, begin, end, dgain, dbias});
+                  std::int64_t begin, std::int64_t end, bool past, void* dgain, void* dbias) {
+  VisitTypes(args.x.dtype, args.g.dtype, Backward{options, args, begin, end, past, dgain, dbias});
 }
 
 }  // namespace

@@ -10,11 +10,12 @@
 namespace normlab::kernels {
 
 struct NormRows {
+  // past: whether results are written past the caches (past_caches.h).
   void (*forward)(const normlab_norm_options& options, const normlab_norm_forward_args& args,
-                  std::int64_t begin, std::int64_t end);
+                  std::int64_t begin, std::int64_t end, bool past);
   // dgain and dbias, Real[cols] each or null, take the column sums of these rows.
   void (*backward)(const normlab_norm_options& options, const normlab_norm_backward_args& args,
-                   std::int64_t begin, std::int64_t end, void* dgain, void* dbias);
+                   std::int64_t begin, std::int64_t end, bool past, void* dgain, void* dbias);
 };
 
 namespace portable {

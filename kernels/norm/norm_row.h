@@ -39,7 +39,7 @@ NORMLAB_INLINE void Moments(bool centred, const X* x, std::int64_t cols, Real* m
   *mean = 0;
   if (centred) {
     Sum<Real> sum;
-    Columns<Real>(cols, [&](auto at, std::int64_t column) {
+    Columns<Real>(cols, [&](auto at, std::int64_t column) NORMLAB_INLINED {
       at.FetchAhead(x + column);
       sum.Add(at, at.Load(x + column));
     });
@@ -47,7 +47,7 @@ NORMLAB_INLINE void Moments(bool centred, const X* x, std::int64_t cols, Real* m
   }
   const Real middle = *mean;
   Sum<Real> squares;
-  Columns<Real>(cols, [&](auto at, std::int64_t column) {
+  Columns<Real>(cols, [&](auto at, std::int64_t column) NORMLAB_INLINED {
     const auto deviation = at.Load(x + column) - middle;
     squares.Add(at, deviation * deviation);
   });
@@ -88,26 +88,26 @@ NORMLAB_INLINE bool FitsFloat(const NormStatistics& row) {
 }
 
 // y = (x - mean)·rstd·gain + bias; a null gain means ones, a null bias zeros.
-template <class Real, class X, class Y, class Parameter>
+template <class Real, bool kPast, class X, class Y, class Parameter>
 NORMLAB_INLINE void ApplyNorm(const X* x, const NormStatistics& row, const Parameter* gain,
                               const Parameter* bias, Y* y, std::int64_t cols) {
   const Real mean = static_cast<Real>(row.mean), rstd = static_cast<Real>(row.rstd);
   if (gain != nullptr && bias != nullptr) {
-    Columns<Real>(cols, [&](auto at, std::int64_t column) {
+    Columns<Real>(cols, [&](auto at, std::int64_t column) NORMLAB_INLINED {
       at.FetchAhead(x + column);
       const auto unit = (at.Load(x + column) - mean) * rstd;
-      at.Store(y + column, unit * at.Load(gain + column) + at.Load(bias + column));
+      Put<kPast>(at, y + column, unit * at.Load(gain + column) + at.Load(bias + column));
     });
   } else if (gain != nullptr) {
-    Columns<Real>(cols, [&](auto at, std::int64_t column) {
+    Columns<Real>(cols, [&](auto at, std::int64_t column) NORMLAB_INLINED {
       at.FetchAhead(x + column);
-      at.Store(y + column, (at.Load(x + column) - mean) * rstd * at.Load(gain + column));
+      Put<kPast>(at, y + column, (at.Load(x + column) - mean) * rstd * at.Load(gain + column));
     });
   } else {
-    Columns<Real>(cols, [&](auto at, std::int64_t column) {
+    Columns<Real>(cols, [&](auto at, std::int64_t column) NORMLAB_INLINED {
       auto value = (at.Load(x + column) - mean) * rstd;
       if (bias != nullptr) value += at.Load(bias + column);
-      at.Store(y + column, value);
+      Put<kPast>(at, y + column, value);
     });
   }
 }
@@ -118,18 +118,21 @@ struct NormDots {
   Real of_one, of_unit;
 };
 
-// y = norm(x) in the arithmetic that the row needs; returns the statistics.
+// y = norm(x) in the arithmetic that the row needs, past the caches if asked for (past_caches.h);
+// returns the statistics.
 template <class Real, class X, class Y>
 NORMLAB_INLINE NormStatistics NormalizeRow(const normlab_norm_options& options, const X* x,
                                            const void* gain, const void* bias, Y* y,
-                                           std::int64_t cols) {
+                                           std::int64_t cols, bool past = false) {
   const NormStatistics statistics = RowStatistics<Real>(options, x, cols);
   const Real* gains = static_cast<const Real*>(gain);
   const Real* biases = static_cast<const Real*>(bias);
-  if (sizeof(Real) == 8 || FitsFloat(statistics)) {
-    ApplyNorm<Real>(x, statistics, gains, biases, y, cols);
+  if (sizeof(Real) != 8 && !FitsFloat(statistics)) {
+    ApplyNorm<double, false>(x, statistics, gains, biases, y, cols);
+  } else if (past) {
+    ApplyNorm<Real, true>(x, statistics, gains, biases, y, cols);
   } else {
-    ApplyNorm<double>(x, statistics, gains, biases, y, cols);
+    ApplyNorm<Real, false>(x, statistics, gains, biases, y, cols);
   }
   return statistics;
 }
@@ -165,28 +168,39 @@ struct NormGradient {
   std::int64_t cols;
 
   template <class Real>
-  NORMLAB_INLINE void RunIn(bool centred, const NormStatistics& row) const {
-    // Reads before `out` is written, which may be g.
-    if (dbias != nullptr) AddToBias<Real>();
+  NORMLAB_INLINE void RunIn(bool centred, const NormStatistics& row, bool past) const {
     if (sizeof(Real) == sizeof(Kept) && gain != nullptr) {
-      const NormDots<Real> dots = dgain != nullptr ? Read<Real>(centred, row, Always{}, Always{})
-                                                   : Read<Real>(centred, row, Always{}, Never{});
-      add != nullptr ? Write<Real>(row, dots, Always{}, Always{})
-                     : Write<Real>(row, dots, Always{}, Never{});
+      const NormDots<Real> dots = ReadWithGain<Real>(centred, row);
+      add != nullptr ? WriteTo<Real>(row, dots, Always{}, Always{}, past)
+                     : WriteTo<Real>(row, dots, Always{}, Never{}, past);
     } else {
-      Write<Real>(row, Read<Real>(centred, row, gain != nullptr, dgain != nullptr), gain != nullptr,
-                  add != nullptr);
+      const NormDots<Real> dots =
+          Read<Real>(centred, row, gain != nullptr, dgain != nullptr, dbias != nullptr);
+      WriteTo<Real>(row, dots, gain != nullptr, add != nullptr, past);
     }
   }
 
   // The flags are bools, or constants of a type of their own: with questions inside, these loops
   // took up to twice as long.
-  template <class Real, class Gain, class GainSums>
+  template <class Real>
+  NORMLAB_INLINE NormDots<Real> ReadWithGain(bool centred, const NormStatistics& row) const {
+    if (dgain == nullptr && dbias == nullptr) {
+      return Read<Real>(centred, row, Always{}, Never{}, Never{});
+    }
+    if (dgain != nullptr && dbias != nullptr) {
+      return Read<Real>(centred, row, Always{}, Always{}, Always{});
+    }
+    return dbias == nullptr ? Read<Real>(centred, row, Always{}, Always{}, Never{})
+                            : Read<Real>(centred, row, Always{}, Never{}, Always{});
+  }
+
+  template <class Real, class Gain, class GainSums, class BiasSums>
   NORMLAB_INLINE NormDots<Real> Read(bool centred, const NormStatistics& row, Gain has_gain,
-                                     GainSums has_sums) const {
+                                     GainSums of_gain, BiasSums of_bias) const {
     const Real mean = static_cast<Real>(row.mean), rstd = static_cast<Real>(row.rstd);
     Sum<Real> of_one, of_unit;
-    Columns<Real>(cols, [&, x = x, g = g, gain = gain, dgain = dgain](auto at, auto column) {
+    Columns<Real>(cols, [&, x = x, g = g, gain = gain, dgain = dgain, dbias = dbias](
+                            auto at, auto column) NORMLAB_INLINED {
       at.FetchAhead(g + column), at.FetchAhead(x + column);
       const auto upstream = at.Load(g + column);
       const auto unit = (at.Load(x + column) - mean) * rstd;
@@ -194,44 +208,45 @@ struct NormGradient {
       if (has_gain) weighted *= at.Load(gain + column);
       of_one.Add(at, weighted);
       of_unit.Add(at, weighted * unit);
-      if (has_sums) at.Store(dgain + column, at.Load(dgain + column) + upstream * unit);
+      if (of_gain) at.Store(dgain + column, at.Load(dgain + column) + upstream * unit);
+      if (of_bias) at.Store(dbias + column, at.Load(dbias + column) + upstream);
     });
     const Real share = Real(1) / static_cast<Real>(cols);
     return {centred ? of_one.Total() * share : Real(0), of_unit.Total() * share};
   }
 
   template <class Real, class Gain, class Addend>
+  NORMLAB_INLINE void WriteTo(const NormStatistics& row, const NormDots<Real>& dots, Gain has_gain,
+                              Addend has_addend, bool past) const {
+    past ? Write<Real, true>(row, dots, has_gain, has_addend)
+         : Write<Real, false>(row, dots, has_gain, has_addend);
+  }
+
+  template <class Real, bool kPast, class Gain, class Addend>
   NORMLAB_INLINE void Write(const NormStatistics& row, const NormDots<Real>& dots, Gain has_gain,
                             Addend has_addend) const {
     const Real mean = static_cast<Real>(row.mean), rstd = static_cast<Real>(row.rstd);
-    Columns<Real>(cols, [=, *this](auto at, std::int64_t column) {
+    Columns<Real>(cols, [=, *this](auto at, std::int64_t column) NORMLAB_INLINED {
       at.FetchAhead(g + column), at.FetchAhead(x + column);
       auto weighted = at.Load(g + column);
       if (has_gain) weighted *= at.Load(gain + column);
       const auto unit = (at.Load(x + column) - mean) * rstd;
       auto result = rstd * (weighted - dots.of_one - unit * dots.of_unit);
       if (has_addend) result += at.Load(add + column);
-      at.Store(out + column, result);
-    });
-  }
-
-  template <class Real>
-  NORMLAB_INLINE void AddToBias() const {
-    Columns<Real>(cols, [=, *this](auto at, std::int64_t column) {
-      at.Store(dbias + column, at.Load(dbias + column) + at.Load(g + column));
+      Put<kPast>(at, out + column, result);
     });
   }
 
   // `saved` from the forward pass; statistics that fp32 could not hold are worked out again.
-  NORMLAB_INLINE void Run(const normlab_norm_options& options, const void* saved,
-                          std::int64_t row) const {
+  NORMLAB_INLINE void Run(const normlab_norm_options& options, const void* saved, std::int64_t row,
+                          bool past = false) const {
     const bool centred = options.kind == NORMLAB_LAYERNORM;
     const Kept* kept = static_cast<const Kept*>(saved) + row * NORMLAB_NORM_SAVED;
     const NormStatistics statistics{kept[0], kept[1]};
     if (sizeof(Kept) == 8 || FitsFloat(statistics)) {
-      RunIn<Kept>(centred, statistics);
+      RunIn<Kept>(centred, statistics, past);
     } else {
-      RunIn<double>(centred, RowStatistics<Kept>(options, x, cols));
+      RunIn<double>(centred, RowStatistics<Kept>(options, x, cols), false);
     }
   }
 };

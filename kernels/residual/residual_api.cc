@@ -3,6 +3,7 @@
 
 #include "kernels/common/column_sums.h"
 #include "kernels/common/isa_table.h"
+#include "kernels/common/past_caches.h"
 #include "kernels/common/tasks.h"
 #include "kernels/residual/residual_check.h"
 #include "kernels/residual/residual_cpu.h"
@@ -33,6 +34,8 @@ void BackwardTasks(const ResidualRows& table, const normlab_residual_form& form,
   Real* partials = static_cast<Real*>(args.workspace);
   void* outputs[kResidualSums];
   Outputs(form, args, outputs);
+  const bool past =
+      GoesPastCaches({args.dstream, args.dnext, args.x, args.g, args.stream}, {args.dx, args.dg});
   double db[kMostTasks] = {};
   RunTasks(executor, tasks, [&](std::int64_t i) {
     void* sums[kResidualSums];
@@ -40,7 +43,7 @@ void BackwardTasks(const ResidualRows& table, const normlab_residual_form& form,
     for (int k = 0; k < kResidualSums; ++k) {
       sums[k] = outputs[k] != nullptr ? own + k * cols : nullptr;
     }
-    table.backward(form, args, TaskBegin(rows, tasks, i), TaskBegin(rows, tasks, i + 1),
+    table.backward(form, args, TaskBegin(rows, tasks, i), TaskBegin(rows, tasks, i + 1), past,
                    own + kResidualSums * cols, sums, args.db != nullptr ? &db[i] : nullptr);
   });
   for (int k = 0; k < kResidualSums; ++k) {
@@ -70,10 +73,12 @@ extern "C" int normlab_residual_forward(const normlab_residual_form* form,
   const ResidualRows* table = ActiveTable(kTables);
   if (table == nullptr) return NORMLAB_INVALID_ARGUMENT;
   const std::int64_t rows = args->x.rows, tasks = TaskCount(rows);
+  const bool past = GoesPastCaches(
+      {args->x, args->g}, {args->stream, form->next.present != 0 ? args->next : normlab_matrix{}});
   RunTasks(executor, tasks, [&](std::int64_t i) {
-    // Enough for two rows of either Real.
-    std::vector<double> scratch(static_cast<std::size_t>(2 * args->x.cols));
-    table->forward(*form, *args, TaskBegin(rows, tasks, i), TaskBegin(rows, tasks, i + 1),
+    // Enough for three rows of either Real.
+    std::vector<double> scratch(static_cast<std::size_t>(3 * args->x.cols));
+    table->forward(*form, *args, TaskBegin(rows, tasks, i), TaskBegin(rows, tasks, i + 1), past,
                    scratch.data());
   });
   return NORMLAB_OK;

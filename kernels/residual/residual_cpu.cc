@@ -19,7 +19,8 @@ NORMLAB_INLINE void Combine(const normlab_residual_form& form, const X* x, const
                             std::int64_t cols) {
   const Real a = static_cast<Real>(form.a), b = static_cast<Real>(form.b);
   const Real* factors = static_cast<const Real*>(form.b_columns);
-  Columns<Real>(cols, [&](auto at, std::int64_t column) {
+  Columns<Real>(cols, [&](auto at, std::int64_t column) NORMLAB_INLINED {
+    at.FetchAhead(x + column), at.FetchAhead(h + column);
     auto branch = b * at.Load(h + column);
     if (factors != nullptr) branch *= at.Load(factors + column);
     at.Store(to + column, a * at.Load(x + column) + branch);
@@ -35,7 +36,7 @@ NORMLAB_INLINE double AngleBetween(const X* x, const X* y, double squares_y, std
   const Real p = static_cast<Real>(1 / Sqrt(static_cast<double>(squares_x)));
   const Real q = static_cast<Real>(1 / Sqrt(squares_y));
   Sum<Real> apart, together;
-  Columns<Real>(cols, [&](auto at, std::int64_t column) {
+  Columns<Real>(cols, [&](auto at, std::int64_t column) NORMLAB_INLINED {
     const auto one = p * at.Load(x + column), other = q * at.Load(y + column);
     apart.Add(at, (one - other) * (one - other));
     together.Add(at, (one + other) * (one + other));
@@ -45,9 +46,8 @@ NORMLAB_INLINE double AngleBetween(const X* x, const X* y, double squares_y, std
 }
 
 template <class Real, class X>
-void WriteProbes(const normlab_residual_forward_args& args, std::int64_t row) {
+void WriteProbes(const normlab_residual_forward_args& args, std::int64_t row, const X* stream) {
   const std::int64_t cols = args.x.cols;
-  const X* stream = Row<X>(args.stream, row);
   Real* out = static_cast<Real*>(args.probes) + row * NORMLAB_ROW_PROBES;
   Real absolute;
   MagnitudeSums<Real>(stream, cols, &absolute, &out[1]);
@@ -66,12 +66,15 @@ NORMLAB_INLINE void WithBranch(const normlab_norm_stage& stage, const G* g, std:
   use(static_cast<const Real*>(scratch));
 }
 
+// Where results go past the caches, the new stream is put together in scratch memory, for the next
+// norm reads it again.
 template <class Real, class X, class G>
 void ForwardRow(const normlab_residual_form& form, const normlab_residual_forward_args& args,
-                std::int64_t row, Real* scratch) {
+                std::int64_t row, bool past, Real* scratch) {
   const std::int64_t cols = args.x.cols;
   const X* x = Row<X>(args.x, row);
-  X* stream = Row<X>(args.stream, row);
+  X* stored = Row<X>(args.stream, row);
+  X* stream = past ? reinterpret_cast<X*>(scratch + 2 * cols) : stored;
   WithBranch<Real>(form.branch, Row<G>(args.g, row), row, cols, scratch, true, [&](const auto* h) {
     if (form.post.present == 0) return Combine<Real>(form, x, h, stream, cols);
     Real* sum = scratch + cols;
@@ -82,22 +85,30 @@ void ForwardRow(const normlab_residual_form& form, const normlab_residual_forwar
   });
   if (form.next.present != 0) {
     const auto statistics = NormalizeRow<Real>(form.next.options, stream, form.next.gain,
-                                               form.next.bias, Row<G>(args.next, row), cols);
+                                               form.next.bias, Row<G>(args.next, row), cols, past);
     KeepStatistics<Real>(statistics, form.next.saved, row);
   }
-  if (args.probes != nullptr) WriteProbes<Real, X>(args, row);
+  if (args.probes != nullptr) WriteProbes<Real, X>(args, row, stream);
+  if (past) CopyPastCaches(stream, stored, cols);
 }
 
 // ---- backward ----------------------------------------------------------------------------------
 
-template <class Real, class From, class To>
-NORMLAB_INLINE void Scale(Real factor, const Real* factors, const From* from, To* to,
-                          std::int64_t cols) {
-  Columns<Real>(cols, [&](auto at, std::int64_t column) {
+template <class Real, bool kPast, class From, class To>
+NORMLAB_INLINE void ScaleTo(Real factor, const Real* factors, const From* from, To* to,
+                            std::int64_t cols) {
+  Columns<Real>(cols, [&](auto at, std::int64_t column) NORMLAB_INLINED {
     auto value = factor * at.Load(from + column);
     if (factors != nullptr) value *= at.Load(factors + column);
-    at.Store(to + column, value);
+    Put<kPast>(at, to + column, value);
   });
+}
+
+template <class Real, class From, class To>
+NORMLAB_INLINE void Scale(Real factor, const Real* factors, const From* from, To* to,
+                          std::int64_t cols, bool past = false) {
+  past ? ScaleTo<Real, true>(factor, factors, from, to, cols)
+       : ScaleTo<Real, false>(factor, factors, from, to, cols);
 }
 
 // One task's view of the backward pass.
@@ -105,6 +116,7 @@ template <class Real, class X, class G>
 struct BackwardTask {
   const normlab_residual_form& form;
   const normlab_residual_backward_args& args;
+  bool past;
   Real* scratch;
   void* const* sums;
   double* db;
@@ -116,7 +128,7 @@ struct BackwardTask {
 
   // dL/dstream with what comes through the next norm.
   template <class Out>
-  void Gather(std::int64_t row, Out* out) const {
+  void Gather(std::int64_t row, Out* out, bool out_past) const {
     const std::int64_t cols = args.g.cols;
     const X* direct = args.dstream.data != nullptr ? Row<X>(args.dstream, row) : nullptr;
     if (form.next.present != 0 && args.dnext.data != nullptr) {
@@ -128,9 +140,9 @@ struct BackwardTask {
                                                       Sums(kNextGain),
                                                       Sums(kNextBias),
                                                       cols};
-      gradient.Run(form.next.options, form.next.saved, row);
+      gradient.Run(form.next.options, form.next.saved, row, out_past);
     } else if (direct != nullptr) {
-      Scale<Real>(Real(1), nullptr, direct, out, cols);
+      Scale<Real>(Real(1), nullptr, direct, out, cols, out_past);
     } else {
       for (std::int64_t i = 0; i < cols; ++i) out[i] = Out{};
     }
@@ -161,7 +173,7 @@ struct BackwardTask {
     Real* by_column = Sums(kBranchFactor);
     const Real b = static_cast<Real>(form.b);
     Sum<Real> total;
-    Columns<Real>(cols, [&](auto at, std::int64_t column) {
+    Columns<Real>(cols, [&](auto at, std::int64_t column) NORMLAB_INLINED {
       auto part = at.Load(upstream() + column) * at.Load(h + column);
       if (by_column != nullptr) {
         at.Store(by_column + column, at.Load(by_column + column) + b * part);
@@ -174,9 +186,9 @@ struct BackwardTask {
 
   void RunRow(std::int64_t row) const {
     const std::int64_t cols = args.g.cols;
-    if (IsPlainSum()) return Gather(row, Row<X>(args.dx, row));
+    if (IsPlainSum()) return Gather(row, Row<X>(args.dx, row), past);
     const G* g = Row<G>(args.g, row);
-    Gather(row, upstream());
+    Gather(row, upstream(), false);
     const bool factors_wanted = db != nullptr || Sums(kBranchFactor) != nullptr;
     if (form.post.present != 0 || factors_wanted) {
       WithBranch<Real>(form.branch, g, row, cols, branch(), false, [&](const auto* h) {
@@ -184,12 +196,12 @@ struct BackwardTask {
         if (factors_wanted) FactorGradients(h);
       });
     }
-    Scale<Real>(static_cast<Real>(form.a), nullptr, upstream(), Row<X>(args.dx, row), cols);
+    Scale<Real>(static_cast<Real>(form.a), nullptr, upstream(), Row<X>(args.dx, row), cols, past);
     if (args.dg.data == nullptr) return;
     const Real* factors = static_cast<const Real*>(form.b_columns);
     G* dg = Row<G>(args.dg, row);
     if (form.branch.present == 0) {
-      return Scale<Real>(static_cast<Real>(form.b), factors, upstream(), dg, cols);
+      return Scale<Real>(static_cast<Real>(form.b), factors, upstream(), dg, cols, past);
     }
     Scale<Real>(static_cast<Real>(form.b), factors, upstream(), upstream(), cols);
     const NormGradient<G, Real, G, Real, Real> gradient{g,
@@ -200,7 +212,7 @@ struct BackwardTask {
                                                         Sums(kBranchGain),
                                                         Sums(kBranchBias),
                                                         cols};
-    gradient.Run(form.branch.options, form.branch.saved, row);
+    gradient.Run(form.branch.options, form.branch.saved, row, past);
   }
 };
 
@@ -210,13 +222,15 @@ struct Forward {
   const normlab_residual_form& form;
   const normlab_residual_forward_args& args;
   std::int64_t begin, end;
+  bool past;
   void* scratch;
 
   template <class Real, class X, class G>
   void Run() {
     for (std::int64_t row = begin; row < end; ++row) {
-      ForwardRow<Real, X, G>(form, args, row, static_cast<Real*>(scratch));
+      ForwardRow<Real, X, G>(form, args, row, past, static_cast<Real*>(scratch));
     }
+    if (past) FinishPastCaches();
   }
 };
 
@@ -224,6 +238,7 @@ struct Backward {
   const normlab_residual_form& form;
   const normlab_residual_backward_args& args;
   std::int64_t begin, end;
+  bool past;
   void* scratch;
   void* const* sums;
   double* db;
@@ -234,20 +249,22 @@ struct Backward {
       Real* sum = static_cast<Real*>(sums[k]);
       for (std::int64_t i = 0; sum != nullptr && i < args.g.cols; ++i) sum[i] = 0;
     }
-    const BackwardTask<Real, X, G> task{form, args, static_cast<Real*>(scratch), sums, db};
+    const BackwardTask<Real, X, G> task{form, args, past, static_cast<Real*>(scratch), sums, db};
     for (std::int64_t row = begin; row < end; ++row) task.RunRow(row);
+    if (past) FinishPastCaches();
   }
 };
 
 void ForwardRows(const normlab_residual_form& form, const normlab_residual_forward_args& args,
-                 std::int64_t begin, std::int64_t end, void* scratch) {
-  VisitTypes(args.x.dtype, args.g.dtype, Forward{form, args, begin, end, scratch});
+                 std::int64_t begin, std::int64_t end, bool past, void* scratch) {
+  VisitTypes(args.x.dtype, args.g.dtype, Forward{form, args, begin, end, past, scratch});
 }
 
 void BackwardRows(const normlab_residual_form& form, const normlab_residual_backward_args& args,
-                  std::int64_t begin, std::int64_t end, void* scratch, void* const* sums,
+                  std::int64_t begin, std::int64_t end, bool past, void* scratch, void* const* sums,
                   double* db) {
-  VisitTypes(args.dx.dtype, args.g.dtype, Backward{form, args, begin, end, scratch, sums, db});
+  VisitTypes(args.dx.dtype, args.g.dtype,
+             Backward{form, args, begin, end, past, scratch, sums, db});
 }
 
 }  // namespace

@@ -22,14 +22,15 @@ enum ResidualSum {
 };
 
 struct ResidualRows {
-  // scratch: Real[2][cols] of this task.
+  // past: whether results are written past the caches (past_caches.h); scratch: Real[3][cols] of
+  // this task.
   void (*forward)(const normlab_residual_form& form, const normlab_residual_forward_args& args,
-                  std::int64_t begin, std::int64_t end, void* scratch);
+                  std::int64_t begin, std::int64_t end, bool past, void* scratch);
   // scratch: Real[3][cols]; sums: kResidualSums pointers to Real[cols], null where not wanted;
   // db: the rows' part of dL/db, or null.
   void (*backward)(const normlab_residual_form& form, const normlab_residual_backward_args& args,
-                   std::int64_t begin, std::int64_t end, void* scratch, void* const* sums,
-                   double* db);
+                   std::int64_t begin, std::int64_t end, bool past, void* scratch,
+                   void* const* sums, double* db);
 };
 
 namespace portable {

@@ -9,7 +9,8 @@
 
 namespace normlab::kernels {
 
-std::unique_ptr<Backend> MakeCpuBackend(const std::string& isa);
+// past_caches: every result is written past the caches where its rows allow it.
+std::unique_ptr<Backend> MakeCpuBackend(const std::string& isa, bool past_caches);
 std::unique_ptr<Backend> MakeSimtBackend();
 
 }  // namespace normlab::kernels

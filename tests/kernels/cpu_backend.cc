@@ -1,3 +1,4 @@
+#include "kernels/common/past_caches.h"
 #include "tests/kernels/backends.h"
 
 namespace normlab::kernels {
@@ -12,8 +13,14 @@ normlab_residual_form WithB(normlab_residual_form form, std::optional<double> le
 // One instruction set of the CPU, in force as long as this lives.
 class CpuBackend : public Backend {
  public:
-  explicit CpuBackend(const std::string& isa) : isa_(isa) { normlab_force_cpu_isa(isa.c_str()); }
-  ~CpuBackend() override { normlab_force_cpu_isa(nullptr); }
+  CpuBackend(const std::string& isa, bool past_caches) : isa_(isa) {
+    normlab_force_cpu_isa(isa.c_str());
+    if (past_caches) SetPastCachesFrom(0);
+  }
+  ~CpuBackend() override {
+    normlab_force_cpu_isa(nullptr);
+    SetPastCachesFrom(-1);
+  }
   std::string Name() const override { return isa_; }
 
   int GeoNormForward(const normlab_geonorm_options& options,
@@ -60,8 +67,8 @@ class CpuBackend : public Backend {
 
 }  // namespace
 
-std::unique_ptr<Backend> MakeCpuBackend(const std::string& isa) {
-  return std::make_unique<CpuBackend>(isa);
+std::unique_ptr<Backend> MakeCpuBackend(const std::string& isa, bool past_caches) {
+  return std::make_unique<CpuBackend>(isa, past_caches);
 }
 
 }  // namespace normlab::kernels

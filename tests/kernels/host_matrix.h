@@ -2,6 +2,7 @@
 #ifndef NORMLAB_TESTS_KERNELS_HOST_MATRIX_H_
 #define NORMLAB_TESTS_KERNELS_HOST_MATRIX_H_
 
+#include <boost/align/aligned_allocator.hpp>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -12,6 +13,10 @@ namespace normlab::kernels {
 
 class HostMatrix {
  public:
+  // From a line of the cache on, as LibTorch's memory.
+  using Storage =
+      std::vector<unsigned char, boost::alignment::aligned_allocator<unsigned char, 64>>;
+
   // `gap`: unused elements after each row, filled with a pattern that CheckGaps looks for.
   HostMatrix(normlab_dtype dtype, std::int64_t rows, std::int64_t cols, std::int64_t gap = 0);
 
@@ -21,7 +26,7 @@ class HostMatrix {
   std::vector<long double> Row(std::int64_t row) const;
 
   normlab_matrix View() const;
-  const std::vector<unsigned char>& bytes() const { return bytes_; }
+  const Storage& bytes() const { return bytes_; }
   bool GapsUntouched() const;
 
   std::int64_t rows() const { return rows_; }
@@ -31,7 +36,7 @@ class HostMatrix {
  private:
   normlab_dtype dtype_;
   std::int64_t rows_, cols_, stride_;
-  std::vector<unsigned char> bytes_;
+  Storage bytes_;
 };
 
 // Half the distance from 1 to the next number: 2^-24, 2^-53 or 2^-8.
