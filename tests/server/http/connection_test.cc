@@ -147,6 +147,17 @@ TEST_F(ConnectionTest, WhoNeverStopsSendingIsCutOff) {
   EXPECT_TRUE(context_.closers.empty());
 }
 
+TEST_F(ConnectionTest, TheEndOfTheServerWaitsForNobodyToLeave) {
+  LoopbackClient client(port());
+  Serve();
+  client.Send("nonsense\r\n\r\n");
+  Work();
+  EXPECT_EQ(context_.closers.size(), 1u) << "the other side may go on sending";
+  for (const auto& close : context_.closers) close();
+  Work();
+  EXPECT_TRUE(context_.closers.empty());
+}
+
 TEST_F(ConnectionTest, WhoStaysAfterTheLastReplyIsLeft) {
   context_.linger = absl::ZeroDuration();
   LoopbackClient client(port());
