@@ -27,6 +27,24 @@ bool IsKnown(normlab_dtype dtype) {
   return dtype == NORMLAB_F32 || dtype == NORMLAB_F64 || dtype == NORMLAB_BF16;
 }
 
+// Whether two checked matrices share memory. Those that share a row stride may be columns of one
+// larger matrix, and then lie apart though their first and last bytes do not.
+bool Overlap(const normlab_matrix& a, const normlab_matrix& b) {
+  if (a.rows == 0 || b.rows == 0) return false;
+  const std::int64_t width_a = a.cols * ElementBytes(a.dtype);
+  const std::int64_t width_b = b.cols * ElementBytes(b.dtype);
+  const std::int64_t step_a = a.row_stride * ElementBytes(a.dtype);
+  const std::int64_t step_b = b.row_stride * ElementBytes(b.dtype);
+  const auto distance = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(b.data) -
+                                                  reinterpret_cast<std::uintptr_t>(a.data));
+  const std::int64_t end_a = (a.rows - 1) * step_a + width_a;
+  const std::int64_t end_b = (b.rows - 1) * step_b + width_b;
+  if (distance >= end_a || -distance >= end_b) return false;
+  if (step_a != step_b || a.rows == 1 || b.rows == 1) return true;
+  const std::int64_t column = (distance % step_a + step_a) % step_a;
+  return column < width_a || column + width_b > step_a;
+}
+
 }  // namespace
 
 int Fail(const std::string& sentence) {
@@ -49,7 +67,10 @@ int CheckMatrix(const Named& named, int alignment) {
   const normlab_matrix& matrix = named.matrix;
   const std::string name = named.name;
   if (!IsKnown(matrix.dtype)) return Fail(name + " has an unknown dtype");
-  if (matrix.rows < 0 || matrix.cols < 1) {
+  if (matrix.rows < 0) {
+    return Fail(name + " has the shape " + Shape(matrix) + "; it cannot have fewer than 0 rows");
+  }
+  if (matrix.cols < 1) {
     return Fail(name + " has the shape " + Shape(matrix) + "; it needs at least one column");
   }
   if (matrix.rows > 1 && matrix.row_stride < matrix.cols) {
@@ -95,7 +116,19 @@ int CheckTypePair(const Named& stream, const Named& branch) {
 int CheckPointer(const char* name, const void* pointer, normlab_dtype stream) {
   const auto address = reinterpret_cast<std::uintptr_t>(pointer);
   if (address % static_cast<std::uintptr_t>(RealBytes(stream)) == 0) return NORMLAB_OK;
-  return Fail(std::string(name) + " is misaligned");
+  return Fail(std::string(name) + " is misaligned: it must start at a multiple of " +
+              std::to_string(RealBytes(stream)) + " bytes");
+}
+
+int CheckApart(const Named& output, const Named& other, InPlace in_place) {
+  const normlab_matrix &a = output.matrix, &b = other.matrix;
+  if (!Overlap(a, b)) return NORMLAB_OK;
+  const bool same = a.data == b.data && a.dtype == b.dtype && a.rows == b.rows &&
+                    a.cols == b.cols && (a.rows <= 1 || a.row_stride == b.row_stride);
+  if (same && in_place == InPlace::kAllowed) return NORMLAB_OK;
+  return Fail(std::string(output.name) + " " + Shape(a) + " overlaps " + other.name + " " +
+              Shape(b) + " in memory: it must lie apart" +
+              (in_place == InPlace::kAllowed ? ", or be the same matrix" : ""));
 }
 
 }  // namespace normlab::kernels

@@ -27,6 +27,11 @@ int CheckSameType(const Named& one, const Named& other);
 int CheckTypePair(const Named& stream, const Named& branch);
 int CheckPointer(const char* name, const void* pointer, normlab_dtype stream);
 
+// Whether an output may lie exactly where an input lies, element on element.
+enum class InPlace { kAllowed, kRefused };
+// An output against another operand: no element of one may lie on one of the other.
+int CheckApart(const Named& output, const Named& other, InPlace in_place);
+
 int ElementBytes(normlab_dtype dtype);
 // Bytes of the Real that belongs to a stream type.
 int RealBytes(normlab_dtype stream);

@@ -30,6 +30,7 @@ int CheckGeoNormForward(const normlab_geonorm_forward_args& args, int alignment)
   NORMLAB_RETURN_IF_FAULT(CheckSameShape(x, y));
   NORMLAB_RETURN_IF_FAULT(CheckTypePair(x, v));
   NORMLAB_RETURN_IF_FAULT(CheckSameType(x, y));
+  for (const Named& in : {x, v}) NORMLAB_RETURN_IF_FAULT(CheckApart(y, in, InPlace::kAllowed));
   NORMLAB_RETURN_IF_FAULT(CheckPointer("saved", args.saved, args.x.dtype));
   return CheckPointer("probes", args.probes, args.x.dtype);
 }
@@ -44,6 +45,12 @@ int CheckGeoNormBackward(const normlab_geonorm_backward_args& args, int alignmen
   NORMLAB_RETURN_IF_FAULT(CheckSameType(x, g));
   NORMLAB_RETURN_IF_FAULT(CheckSameType(x, dx));
   NORMLAB_RETURN_IF_FAULT(CheckSameType(v, dv));
+  for (const Named& out : {dx, dv}) {
+    for (const Named& in : {g, x, v}) {
+      NORMLAB_RETURN_IF_FAULT(CheckApart(out, in, InPlace::kAllowed));
+    }
+  }
+  NORMLAB_RETURN_IF_FAULT(CheckApart(dx, dv, InPlace::kRefused));
   if (args.saved == nullptr && args.x.rows > 0) {
     return Fail("geonorm: the backward pass needs what the forward pass saved");
   }

@@ -3,8 +3,10 @@
 //
 // Every function returns NORMLAB_OK, or NORMLAB_INVALID_ARGUMENT with nothing written; the
 // sentence is then in normlab_last_error(), which belongs to the calling thread. Buffers belong
-// to the caller, outputs are written (never added to) and may not overlap inputs. Functions are
-// thread-safe. Results do not depend on the executor or on the number of threads.
+// to the caller. Outputs are written (never added to) and lie apart from each other and from
+// inputs; but y, dx and dv of GeoNorm and of the norms may be an input matrix itself (same data,
+// row stride and dtype). Functions are thread-safe. Results do not depend on the executor or on the
+// number of threads.
 #ifndef NORMLAB_KERNELS_INCLUDE_NORMLAB_KERNELS_H_
 #define NORMLAB_KERNELS_INCLUDE_NORMLAB_KERNELS_H_
 
@@ -102,7 +104,8 @@ NORMLAB_API int normlab_geonorm_backward(const normlab_geonorm_options* options,
 
 typedef enum { NORMLAB_LAYERNORM = 0, NORMLAB_RMSNORM = 1 } normlab_norm_kind;
 
-// rstd = 1/sqrt(variance + eps), biased variance, or 1/sqrt(mean x^2 + eps) with mean := 0.
+// rstd = 1/sqrt(variance + eps), biased variance, or 1/sqrt(mean x^2 + eps) with mean := 0. With
+// eps = 0 a row without any deviation (for RMSNorm: a zero row) becomes NaN, as in PyTorch.
 // pb_relax divides the row by max|x|/8 first (no gradient through the maximum; a zero row is left
 // as it is).
 typedef struct {

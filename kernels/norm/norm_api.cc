@@ -22,6 +22,7 @@ int CheckNormForward(const normlab_norm_forward_args& args, int alignment) {
   NORMLAB_RETURN_IF_FAULT(CheckMatrix(y, alignment));
   NORMLAB_RETURN_IF_FAULT(CheckSameShape(x, y));
   NORMLAB_RETURN_IF_FAULT(CheckTypePair(x, y));
+  NORMLAB_RETURN_IF_FAULT(CheckApart(y, x, InPlace::kAllowed));
   NORMLAB_RETURN_IF_FAULT(CheckPointer("gain", args.gain, args.x.dtype));
   NORMLAB_RETURN_IF_FAULT(CheckPointer("bias", args.bias, args.x.dtype));
   return CheckPointer("saved", args.saved, args.x.dtype);
@@ -35,6 +36,7 @@ int CheckNormBackward(const normlab_norm_backward_args& args, int alignment) {
   }
   NORMLAB_RETURN_IF_FAULT(CheckTypePair(x, g));
   NORMLAB_RETURN_IF_FAULT(CheckSameType(x, dx));
+  for (const Named& in : {g, x}) NORMLAB_RETURN_IF_FAULT(CheckApart(dx, in, InPlace::kAllowed));
   if (args.saved == nullptr && args.x.rows > 0) {
     return Fail("norm: the backward pass needs what the forward pass saved");
   }
@@ -42,13 +44,11 @@ int CheckNormBackward(const normlab_norm_backward_args& args, int alignment) {
   if (columns && args.workspace == nullptr && args.x.rows > 0) {
     return Fail("norm: dgain and dbias need a workspace");
   }
-  for (const void* pointer :
-       {args.gain, args.saved, static_cast<const void*>(args.dgain),
-        static_cast<const void*>(args.dbias), static_cast<const void*>(args.workspace)}) {
-    NORMLAB_RETURN_IF_FAULT(
-        CheckPointer("gain, saved, dgain, dbias or workspace", pointer, args.x.dtype));
-  }
-  return NORMLAB_OK;
+  NORMLAB_RETURN_IF_FAULT(CheckPointer("gain", args.gain, args.x.dtype));
+  NORMLAB_RETURN_IF_FAULT(CheckPointer("saved", args.saved, args.x.dtype));
+  NORMLAB_RETURN_IF_FAULT(CheckPointer("dgain", args.dgain, args.x.dtype));
+  NORMLAB_RETURN_IF_FAULT(CheckPointer("dbias", args.dbias, args.x.dtype));
+  return CheckPointer("workspace", args.workspace, args.x.dtype);
 }
 
 namespace {

@@ -1,5 +1,9 @@
 #include "kernels/residual/residual_check.h"
 
+#include <initializer_list>
+#include <string>
+#include <utility>
+
 #include "kernels/common/check_args.h"
 #include "kernels/norm/norm_check.h"
 
@@ -9,12 +13,35 @@ namespace {
 int CheckForm(const normlab_residual_form& form, normlab_dtype stream) {
   // a and b may be anything: a learned scale that diverged is data, and its NaN must flow on.
   NORMLAB_RETURN_IF_FAULT(CheckPointer("b_columns", form.b_columns, stream));
-  for (const normlab_norm_stage* stage : {&form.branch, &form.post, &form.next}) {
+  const std::pair<std::string, const normlab_norm_stage*> stages[] = {
+      {"branch ", &form.branch}, {"post ", &form.post}, {"next ", &form.next}};
+  for (const auto& [name, stage] : stages) {
     if (stage->present == 0) continue;
     NORMLAB_RETURN_IF_FAULT(CheckNormOptions(stage->options));
-    NORMLAB_RETURN_IF_FAULT(CheckPointer("gain", stage->gain, stream));
-    NORMLAB_RETURN_IF_FAULT(CheckPointer("bias", stage->bias, stream));
-    NORMLAB_RETURN_IF_FAULT(CheckPointer("saved", stage->saved, stream));
+    const std::pair<const char*, const void*> pointers[] = {{"gain", stage->gain},
+                                                            {"bias", stage->bias},
+                                                            {"saved", stage->saved},
+                                                            {"dgain", stage->dgain},
+                                                            {"dbias", stage->dbias}};
+    for (const auto& [part, pointer] : pointers) {
+      NORMLAB_RETURN_IF_FAULT(CheckPointer((name + part).c_str(), pointer, stream));
+    }
+  }
+  return NORMLAB_OK;
+}
+
+// Rows are read after others of their outputs were written, so outputs must lie apart.
+int CheckOutputs(std::initializer_list<Named> outputs, std::initializer_list<Named> inputs) {
+  for (const Named* out = outputs.begin(); out != outputs.end(); ++out) {
+    if (out->matrix.data == nullptr) continue;
+    for (const Named& in : inputs) {
+      if (in.matrix.data == nullptr) continue;
+      NORMLAB_RETURN_IF_FAULT(CheckApart(*out, in, InPlace::kRefused));
+    }
+    for (const Named* other = outputs.begin(); other != out; ++other) {
+      if (other->matrix.data == nullptr) continue;
+      NORMLAB_RETURN_IF_FAULT(CheckApart(*out, *other, InPlace::kRefused));
+    }
   }
   return NORMLAB_OK;
 }
@@ -39,6 +66,9 @@ int CheckResidualForward(const normlab_residual_form& form,
   if (form.next.present != 0) {
     NORMLAB_RETURN_IF_FAULT(CheckLike({"next", args.next}, g, alignment));
   }
+  const normlab_matrix none{};
+  const Named next{"next", form.next.present != 0 ? args.next : none};
+  NORMLAB_RETURN_IF_FAULT(CheckOutputs({{"stream", args.stream}, next}, {x, g}));
   NORMLAB_RETURN_IF_FAULT(CheckPointer("probes", args.probes, args.x.dtype));
   return CheckForm(form, args.x.dtype);
 }
@@ -74,6 +104,15 @@ int CheckResidualBackward(const normlab_residual_form& form,
   if (args.workspace == nullptr && args.dx.rows > 0) {
     return Fail("residual: the backward pass needs a workspace");
   }
+  const normlab_matrix none{};
+  const bool next = form.next.present != 0;
+  NORMLAB_RETURN_IF_FAULT(
+      CheckOutputs({dx, {"dg", args.dg}}, {g,
+                                           {"dstream", args.dstream},
+                                           {"dnext", next ? args.dnext : none},
+                                           {"stream", next ? args.stream : none},
+                                           {"x", form.post.present != 0 ? args.x : none}}));
+  NORMLAB_RETURN_IF_FAULT(CheckPointer("db_columns", args.db_columns, args.dx.dtype));
   NORMLAB_RETURN_IF_FAULT(CheckPointer("workspace", args.workspace, args.dx.dtype));
   return CheckForm(form, args.dx.dtype);
 }
