@@ -5,11 +5,9 @@
 #include <cmath>
 #include <iterator>
 #include <random>
-#include <utility>
 
 #include "tests/kernels/backend.h"
-#include "tests/kernels/geonorm_cases.h"
-#include "tests/kernels/row_checks.h"
+#include "tests/kernels/geonorm_run.h"
 
 namespace normlab::kernels {
 namespace {
@@ -22,10 +20,7 @@ class GeoNormTest : public testing::TestWithParam<std::string> {
 
   void Run(const normlab_geonorm_options& options, const GeoNormInputs& in, GeoNormOutputs& out,
            const LearnedNumbers& learned = {}) {
-    ASSERT_EQ(backend_->GeoNormForward(options, out.Forward(in), learned), NORMLAB_OK)
-        << normlab_last_error();
-    ASSERT_EQ(backend_->GeoNormBackward(options, out.Backward(in), learned), NORMLAB_OK)
-        << normlab_last_error();
+    RunGeoNorm(*backend_, options, in, out, learned);
   }
 
   // Both directions, every regime, against the reference.
@@ -33,43 +28,6 @@ class GeoNormTest : public testing::TestWithParam<std::string> {
 
   std::unique_ptr<Backend> backend_;
 };
-
-void ExpectAngleGradients(const GeoNormOutputs& out, const std::array<long double, 3>& want,
-                          const std::array<double, 3>& bounds) {
-  static const char* const kNames[3] = {"dalpha", "dscale", "dbias"};
-  for (std::size_t k = 0; k < 3; ++k) {
-    EXPECT_NEAR(out.dangle[k], static_cast<double>(want[k]), bounds[k]) << kNames[k];
-  }
-}
-
-// Row r of the results, and its share in the sums.
-struct RowShare {
-  reference::GeoNormGradients gradients;
-  GeoNormBounds bounds;
-};
-RowShare ExpectRowMatches(const normlab_geonorm_options& options, TypePair types,
-                          const GeoNormInputs& in, const GeoNormOutputs& out, std::int64_t r) {
-  SCOPED_TRACE(Name(static_cast<Regime>(r % kRegimes)));
-  const auto x = in.x.Row(r), v = in.v.Row(r), g = in.g.Row(r);
-  RowShare share{reference::GeoNormBackward(options, x, v, g), BoundsOf(options, types, x, v, g)};
-  ExpectRow(out.y, r, reference::GeoNormForward(options, x, v).out, share.bounds.y, "y");
-  ExpectRow(out.dx, r, share.gradients.dx, share.bounds.dx, "dx");
-  ExpectRow(out.dv, r, share.gradients.dv, share.bounds.dv, "dv");
-  return share;
-}
-
-void ExpectMatches(const normlab_geonorm_options& options, TypePair types, const GeoNormInputs& in,
-                   const GeoNormOutputs& out) {
-  std::array<long double, 3> dangle = {};
-  std::array<double, 3> slack = {};
-  for (std::int64_t r = 0; r < in.x.rows(); ++r) {
-    const auto [gradients, bounds] = ExpectRowMatches(options, types, in, out, r);
-    if (testing::Test::HasFatalFailure()) return;
-    const long double parts[3] = {gradients.dalpha, gradients.dscale, gradients.dbias};
-    for (std::size_t k = 0; k < 3; ++k) dangle[k] += parts[k], slack[k] += bounds.dangle[k];
-  }
-  ExpectAngleGradients(out, dangle, slack);
-}
 
 TEST_P(GeoNormTest, MatchesTheReferenceInEveryRegimeAtEveryWidth) {
   for (const std::int64_t cols : {8, 100, 128, 384, 768, 1024, 1280, 1600, 2048, 4096}) {
@@ -167,22 +125,6 @@ TEST_P(GeoNormTest, LearnedScaleAndBiasMatchTheReference) {
         }
       }
     }
-  }
-}
-
-// On CUDA at most 2112 row groups stride over the rows; more than 65,535 rows where the backend is
-// fast enough for them.
-TEST_P(GeoNormTest, RowsBeyondTheGrid) {
-  const TypePair types{NORMLAB_F32, NORMLAB_F32};
-  const bool fast = backend_->MostElements() > 1000000;
-  const std::pair<std::int64_t, std::int64_t> shapes[] = {{2301, 128}, {fast ? 65537 : 600, 8}};
-  for (const auto& [rows, cols] : shapes) {
-    SCOPED_TRACE(testing::Message() << rows << "x" << cols);
-    const GeoNormInputs in = MakeInputs(types, rows, cols, 41);
-    GeoNormOutputs out(in);
-    Run(PlainOptions(), in, out);
-    ExpectMatches(PlainOptions(), types, in, out);
-    EXPECT_EQ(out.zero_rows, rows / kRegimes);
   }
 }
 

@@ -1,5 +1,6 @@
 #include "tests/kernels/host_matrix.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "kernels/common/bf16.h"
@@ -64,6 +65,12 @@ std::vector<long double> HostMatrix::Row(std::int64_t row) const {
   return values;
 }
 
+std::string_view HostMatrix::RowBytes(std::int64_t row) const {
+  const auto at = static_cast<std::size_t>(row * stride_ * Bytes(dtype_));
+  return {reinterpret_cast<const char*>(&bytes_[at]),
+          static_cast<std::size_t>(cols_ * Bytes(dtype_))};
+}
+
 normlab_matrix HostMatrix::View() const {
   // Outputs are written through this view as well.
   auto* data = const_cast<unsigned char*>(bytes_.data());
@@ -78,6 +85,21 @@ bool HostMatrix::GapsUntouched() const {
     }
   }
   return true;
+}
+
+HostMatrix HostMatrix::Repeated(std::int64_t rows) const {
+  HostMatrix result(dtype_, rows, cols_);
+  for (std::size_t at = 0; at < result.bytes_.size(); at += bytes_.size()) {
+    std::memcpy(&result.bytes_[at], bytes_.data(),
+                std::min(bytes_.size(), result.bytes_.size() - at));
+  }
+  return result;
+}
+
+bool HostMatrix::Repeats(std::int64_t period) const {
+  const auto step = static_cast<std::size_t>(period * stride_ * Bytes(dtype_));
+  return bytes_.size() <= step ||
+         std::memcmp(bytes_.data(), &bytes_[step], bytes_.size() - step) == 0;
 }
 
 double UnitRoundoff(normlab_dtype dtype) {

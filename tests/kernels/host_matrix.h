@@ -4,7 +4,7 @@
 
 #include <boost/align/aligned_allocator.hpp>
 #include <cstdint>
-#include <string>
+#include <string_view>
 #include <vector>
 
 #include "kernels/include/normlab_kernels.h"
@@ -24,10 +24,14 @@ class HostMatrix {
   // Rounds to the storage type, to nearest even.
   void Set(std::int64_t row, std::int64_t col, double value);
   std::vector<long double> Row(std::int64_t row) const;
+  std::string_view RowBytes(std::int64_t row) const;
 
   normlab_matrix View() const;
   const Storage& bytes() const { return bytes_; }
   bool GapsUntouched() const;
+  // `rows` rows that repeat those of this matrix, which has no gaps; and whether a matrix is such.
+  HostMatrix Repeated(std::int64_t rows) const;
+  bool Repeats(std::int64_t period) const;
 
   std::int64_t rows() const { return rows_; }
   std::int64_t cols() const { return cols_; }

@@ -15,21 +15,26 @@ namespace {
 
 using testing::AllOf;
 using testing::HasSubstr;
+using testing::StartsWith;
 
 constexpr TypePair kF32{NORMLAB_F32, NORMLAB_F32};
 constexpr TypePair kBf16{NORMLAB_BF16, NORMLAB_BF16};
 
 normlab_norm_options Options(normlab_norm_kind kind) { return {kind, 1e-5, 0}; }
 
+normlab_dtype RealOf(normlab_dtype stream) {
+  return stream == NORMLAB_F64 ? NORMLAB_F64 : NORMLAB_F32;
+}
+
 // One forward and one backward pass: x, and v as the upstream gradient, of GeoNormInputs.
 struct Outputs {
   explicit Outputs(const GeoNormInputs& in, std::int64_t gap = 0)
-      : y(in.x.dtype(), in.x.rows(), in.x.cols(), gap),
+      : y(in.v.dtype(), in.x.rows(), in.x.cols(), gap),
         dx(in.x.dtype(), in.x.rows(), in.x.cols(), gap),
-        gain(NORMLAB_F32, 1, in.x.cols()),
-        bias(NORMLAB_F32, 1, in.x.cols()),
-        dgain(NORMLAB_F32, 1, in.x.cols()),
-        dbias(NORMLAB_F32, 1, in.x.cols()),
+        gain(RealOf(in.x.dtype()), 1, in.x.cols()),
+        bias(gain),
+        dgain(gain),
+        dbias(gain),
         saved(static_cast<std::size_t>(2 * in.x.rows() + 1)) {
     for (std::int64_t c = 0; c < in.x.cols(); ++c) {
       gain.Set(0, c, 1 + 0.3 * std::sin(double(c)));
@@ -73,44 +78,57 @@ void ExpectSameBits(const Outputs& one, const Outputs& other) {
 }
 
 TEST_P(NormPropertyTest, TwoRunsAreBitIdentical) {
-  for (const TypePair types : {kF32, kBf16}) {
-    const GeoNormInputs in = MakeInputs(types, 130, 128, 3);
-    ExpectSameBits(Run(in), Run(in));
+  for (const TypePair types : TypePairs()) {
+    for (const std::int64_t cols : {100, 128, 768}) {
+      const GeoNormInputs in = MakeInputs(types, 35, cols, 3);
+      ExpectSameBits(Run(in), Run(in));
+    }
   }
 }
 
 TEST_P(NormPropertyTest, RowAloneEqualsTheRowInABatch) {
-  for (const TypePair types : {kF32, kBf16}) {
-    const GeoNormInputs in = MakeInputs(types, 39, 128, 4);
-    const Outputs batch = Run(in);
-    for (const std::int64_t row : {0, 5, 12, 38}) {
-      GeoNormInputs alone(types, 1, 128);
-      for (std::int64_t c = 0; c < 128; ++c) {
-        alone.x.Set(0, c, in.x.Get(row, c));
-        alone.v.Set(0, c, in.v.Get(row, c));
+  for (const TypePair types : TypePairs()) {
+    for (const std::int64_t cols : {100, 128, 768, 1600}) {
+      const GeoNormInputs in = MakeInputs(types, 19, cols, 4);
+      const Outputs batch = Run(in);
+      for (const std::int64_t row : {0, 5, 12, 18}) {
+        SCOPED_TRACE(testing::Message() << "row " << row << " width " << cols << " "
+                                        << Name(types.stream) << "+" << Name(types.branch));
+        const Outputs single = Run(OneRow(in, row));
+        EXPECT_TRUE(SameRow(single.y, 0, batch.y, row));
+        EXPECT_TRUE(SameRow(single.dx, 0, batch.dx, row));
       }
-      const Outputs single = Run(alone);
-      EXPECT_TRUE(SameRow(single.y, 0, batch.y, row)) << row;
-      EXPECT_TRUE(SameRow(single.dx, 0, batch.dx, row)) << row;
     }
   }
 }
 
+// A column sum over all rows cannot hide the row that spoils it.
 TEST_P(NormPropertyTest, RowThatIsNotFiniteTouchesNoOther) {
-  for (const double poison : {std::nan(""), std::numeric_limits<double>::infinity()}) {
-    GeoNormInputs in = MakeInputs(kF32, 39, 128, 5);
-    const Outputs clean = Run(in);
-    in.x.Set(13, 77, poison);
-    const Outputs poisoned = Run(in);
-    EXPECT_TRUE(std::isnan(poisoned.y.Get(13, 77)));
-    for (std::int64_t row = 0; row < 39; ++row) {
-      if (row == 13) continue;
-      EXPECT_TRUE(SameRow(clean.y, row, poisoned.y, row)) << row;
-      EXPECT_TRUE(SameRow(clean.dx, row, poisoned.dx, row)) << row;
+  constexpr std::int64_t kRows = 9, kPoisoned = 4;
+  const double poisons[] = {std::nan(""), std::numeric_limits<double>::infinity()};
+  std::size_t turn = 0;
+  for (const TypePair types : TypePairs()) {
+    for (const std::int64_t cols : {100, 128, 768, 1600}) {
+      const GeoNormInputs in = MakeInputs(types, kRows, cols, 5);
+      const Outputs clean = Run(in);
+      for (const bool upstream : {false, true}) {
+        SCOPED_TRACE(testing::Message() << "width " << cols << " " << Name(types.stream) << "+"
+                                        << Name(types.branch) << (upstream ? " g" : " x"));
+        GeoNormInputs bad = in;
+        (upstream ? bad.v : bad.x).Set(kPoisoned, 77, poisons[turn++ / 2 % 2]);
+        const Outputs poisoned = Run(bad);
+        EXPECT_EQ(std::isnan(poisoned.y.Get(kPoisoned, 77)), !upstream);
+        EXPECT_FALSE(std::isfinite(poisoned.dx.Get(kPoisoned, 77)));
+        EXPECT_FALSE(std::isfinite(poisoned.dgain.Get(0, 77)));
+        EXPECT_EQ(std::isfinite(poisoned.dbias.Get(0, 77)), !upstream);
+        for (std::int64_t row = 0; row < kRows; ++row) {
+          if (row == kPoisoned) continue;
+          EXPECT_TRUE(SameRow(clean.y, row, poisoned.y, row)) << row;
+          EXPECT_TRUE(SameRow(clean.dx, row, poisoned.dx, row)) << row;
+        }
+      }
+      if (HasFailure()) return;
     }
-    // A column sum over all rows cannot hide the row that spoils it.
-    EXPECT_TRUE(std::isnan(poisoned.dgain.Get(0, 77)));
-    EXPECT_EQ(clean.dbias.bytes(), poisoned.dbias.bytes());
   }
 }
 
@@ -123,14 +141,21 @@ TEST_P(NormPropertyTest, SumsOverNoRowsAreZero) {
 }
 
 TEST_P(NormPropertyTest, RowsMayLieApart) {
-  const GeoNormInputs packed = MakeInputs(kF32, 26, 100, 6);
-  const GeoNormInputs apart = MakeInputs(kF32, 26, 100, 6, 3);
-  const Outputs one = Run(packed), other = Run(apart, 5);
-  for (std::int64_t row = 0; row < 26; ++row) {
-    EXPECT_TRUE(SameRow(one.y, row, other.y, row)) << row;
-    EXPECT_TRUE(SameRow(one.dx, row, other.dx, row)) << row;
+  const TypePair mixed{NORMLAB_F32, NORMLAB_BF16};
+  for (const TypePair types : {kF32, kBf16, mixed}) {
+    for (const std::int64_t cols : {100, 128, 768}) {
+      // Rows of a width with a CUDA kernel of its own start at multiples of 16 bytes.
+      const std::int64_t gap = cols == 100 ? 3 : 8;
+      const GeoNormInputs packed = MakeInputs(types, 9, cols, 6);
+      const GeoNormInputs apart = MakeInputs(types, 9, cols, 6, gap);
+      const Outputs one = Run(packed), other = Run(apart, 2 * gap);
+      for (std::int64_t row = 0; row < 9; ++row) {
+        EXPECT_TRUE(SameRow(one.y, row, other.y, row)) << row;
+        EXPECT_TRUE(SameRow(one.dx, row, other.dx, row)) << row;
+      }
+      EXPECT_TRUE(other.y.GapsUntouched() && other.dx.GapsUntouched());
+    }
   }
-  EXPECT_TRUE(other.y.GapsUntouched() && other.dx.GapsUntouched());
 }
 
 TEST_P(NormPropertyTest, RefusalsNameBothSides) {
@@ -171,6 +196,33 @@ TEST_P(NormPropertyTest, BackwardRefusesWhatItCannotUse) {
   args.saved = nullptr;
   EXPECT_EQ(backend_->NormBackward(options(), args), NORMLAB_INVALID_ARGUMENT);
   EXPECT_THAT(normlab_last_error(), HasSubstr("forward pass saved"));
+  args = out.Backward(in);
+  args.dbias = static_cast<char*>(args.dbias) + 2;
+  EXPECT_EQ(backend_->NormBackward(options(), args), NORMLAB_INVALID_ARGUMENT);
+  EXPECT_THAT(normlab_last_error(), StartsWith("dbias is misaligned"));
+}
+
+TEST_P(NormPropertyTest, InputsMayBeOverwrittenInPlace) {
+  for (const TypePair types : {kF32, kBf16}) {
+    for (const std::int64_t cols : {100, 128}) {
+      const GeoNormInputs in = MakeInputs(types, 19, cols, 9);
+      const Outputs apart = Run(in);
+      GeoNormInputs forward = in, upstream = in, input = in;
+      Outputs out(in);
+      normlab_norm_forward_args args = out.Forward(forward);
+      args.y = args.x;
+      ASSERT_EQ(backend_->NormForward(options(), args), NORMLAB_OK) << normlab_last_error();
+      EXPECT_EQ(forward.x.bytes(), apart.y.bytes());
+      for (GeoNormInputs* given : {&upstream, &input}) {
+        normlab_norm_backward_args backward = out.Backward(*given);
+        backward.dx = given == &upstream ? backward.g : backward.x;
+        ASSERT_EQ(backend_->NormBackward(options(), backward), NORMLAB_OK) << normlab_last_error();
+        EXPECT_EQ((given == &upstream ? given->v : given->x).bytes(), apart.dx.bytes());
+        EXPECT_EQ(out.dgain.bytes(), apart.dgain.bytes());
+        EXPECT_EQ(out.dbias.bytes(), apart.dbias.bytes());
+      }
+    }
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Backends, NormPropertyTest,

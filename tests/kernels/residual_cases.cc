@@ -133,15 +133,27 @@ bool TestForm::HasParameters(std::size_t stage) const {
   return choices[stage] == kLayer || choices[stage] == kRms;
 }
 
-ResidualInputs::ResidualInputs(TypePair types, std::int64_t rows, std::int64_t cols)
-    : x(types.stream, rows, cols),
-      g(types.branch, rows, cols),
-      dstream(types.stream, rows, cols),
-      dnext(types.branch, rows, cols) {}
+ResidualInputs::ResidualInputs(TypePair types, std::int64_t rows, std::int64_t cols,
+                               std::int64_t gap)
+    : x(types.stream, rows, cols, gap),
+      g(types.branch, rows, cols, gap),
+      dstream(types.stream, rows, cols, gap),
+      dnext(types.branch, rows, cols, gap) {}
+
+ResidualInputs OneRow(const ResidualInputs& in, std::int64_t row) {
+  ResidualInputs alone({in.x.dtype(), in.g.dtype()}, 1, in.x.cols());
+  for (std::int64_t c = 0; c < in.x.cols(); ++c) {
+    alone.x.Set(0, c, in.x.Get(row, c));
+    alone.g.Set(0, c, in.g.Get(row, c));
+    alone.dstream.Set(0, c, in.dstream.Get(row, c));
+    alone.dnext.Set(0, c, in.dnext.Get(row, c));
+  }
+  return alone;
+}
 
 ResidualInputs MakeResidualInputs(TypePair types, std::int64_t rows, std::int64_t cols,
-                                  std::uint64_t seed) {
-  ResidualInputs inputs(types, rows, cols);
+                                  std::uint64_t seed, std::int64_t gap) {
+  ResidualInputs inputs(types, rows, cols, gap);
   std::mt19937_64 random(seed);
   std::normal_distribution<double> normal;
   const auto width = static_cast<std::size_t>(cols);

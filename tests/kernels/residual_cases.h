@@ -71,11 +71,12 @@ enum class ResidualRegime {
 std::string Name(ResidualRegime regime);
 
 struct ResidualInputs {
-  ResidualInputs(TypePair types, std::int64_t rows, std::int64_t cols);
+  ResidualInputs(TypePair types, std::int64_t rows, std::int64_t cols, std::int64_t gap = 0);
   HostMatrix x, g, dstream, dnext;
 };
 ResidualInputs MakeResidualInputs(TypePair types, std::int64_t rows, std::int64_t cols,
-                                  std::uint64_t seed);
+                                  std::uint64_t seed, std::int64_t gap = 0);
+ResidualInputs OneRow(const ResidualInputs& in, std::int64_t row);
 
 // How far a row's results may be from the reference, element by element.
 struct ResidualBounds {

@@ -40,56 +40,94 @@ void ExpectSameRow(const Results& one, std::int64_t row, const Results& other, s
 }
 
 TEST_P(ResidualPropertyTest, TwoRunsAreBitIdentical) {
-  for (const TypePair types : {kF32, kBf16}) {
-    const ResidualInputs in = MakeResidualInputs(types, 70, 128, 47);
-    const TestForm form(kFull, types, 70, 128), again(kFull, types, 70, 128);
-    Results one(in), other(in);
-    Run(form, in, one);
-    Run(again, in, other);
-    EXPECT_EQ(one.stream.bytes(), other.stream.bytes());
-    EXPECT_EQ(one.next.bytes(), other.next.bytes());
-    EXPECT_EQ(one.dx.bytes(), other.dx.bytes());
-    EXPECT_EQ(one.dg.bytes(), other.dg.bytes());
-    EXPECT_EQ(one.columns.bytes(), other.columns.bytes());
-    EXPECT_EQ(one.db, other.db);
-    for (std::int64_t c = 0; c < 128; ++c) {
-      ASSERT_EQ(form.Gain(0, c), again.Gain(0, c));
-      ASSERT_EQ(form.Bias(2, c), again.Bias(2, c));
+  for (const TypePair types : TypePairs()) {
+    for (const std::int64_t cols : {100, 128, 768}) {
+      const ResidualInputs in = MakeResidualInputs(types, 35, cols, 47);
+      const TestForm form(kFull, types, 35, cols), again(kFull, types, 35, cols);
+      Results one(in), other(in);
+      Run(form, in, one);
+      Run(again, in, other);
+      EXPECT_EQ(one.stream.bytes(), other.stream.bytes());
+      EXPECT_EQ(one.next.bytes(), other.next.bytes());
+      EXPECT_EQ(one.dx.bytes(), other.dx.bytes());
+      EXPECT_EQ(one.dg.bytes(), other.dg.bytes());
+      EXPECT_EQ(one.columns.bytes(), other.columns.bytes());
+      EXPECT_EQ(one.probes.bytes(), other.probes.bytes());
+      EXPECT_EQ(one.db, other.db);
+      for (std::int64_t c = 0; c < cols; ++c) {
+        ASSERT_EQ(form.Gain(0, c), again.Gain(0, c));
+        ASSERT_EQ(form.Bias(2, c), again.Bias(2, c));
+      }
     }
   }
 }
 
 TEST_P(ResidualPropertyTest, RowAloneEqualsTheRowInABatch) {
-  const ResidualInputs in = MakeResidualInputs(kF32, 19, 128, 53);
-  const TestForm form(kFull, kF32, 19, 128);
-  Results batch(in);
-  Run(form, in, batch);
-  for (const std::int64_t row : {0, 6, 18}) {
-    ResidualInputs alone(kF32, 1, 128);
-    for (std::int64_t c = 0; c < 128; ++c) {
-      alone.x.Set(0, c, in.x.Get(row, c));
-      alone.g.Set(0, c, in.g.Get(row, c));
-      alone.dstream.Set(0, c, in.dstream.Get(row, c));
-      alone.dnext.Set(0, c, in.dnext.Get(row, c));
+  for (const TypePair types : TypePairs()) {
+    for (const std::int64_t cols : {100, 128, 768, 1600}) {
+      const ResidualInputs in = MakeResidualInputs(types, 11, cols, 53);
+      const TestForm form(kFull, types, 11, cols);
+      Results batch(in);
+      Run(form, in, batch);
+      for (const std::int64_t row : {0, 6, 10}) {
+        SCOPED_TRACE(testing::Message()
+                     << "width " << cols << " " << Name(types.stream) << "+" << Name(types.branch));
+        const ResidualInputs alone = OneRow(in, row);
+        const TestForm same(kFull, types, 1, cols);
+        Results single(alone);
+        Run(same, alone, single);
+        ExpectSameRow(batch, row, single, 0);
+      }
     }
-    const TestForm same(kFull, kF32, 1, 128);
-    Results single(alone);
-    Run(same, alone, single);
-    ExpectSameRow(batch, row, single, 0);
   }
 }
 
 TEST_P(ResidualPropertyTest, RowThatIsNotFiniteTouchesNoOther) {
-  for (const double poison : {std::nan(""), std::numeric_limits<double>::infinity()}) {
-    ResidualInputs in = MakeResidualInputs(kF32, 13, 128, 59);
-    const TestForm form(kFull, kF32, 13, 128);
-    Results clean(in), poisoned(in);
-    Run(form, in, clean);
-    in.x.Set(5, 77, poison);
-    Run(form, in, poisoned);
-    EXPECT_FALSE(std::isfinite(poisoned.stream.Get(5, 77)));
-    for (std::int64_t row = 0; row < 13; ++row) {
-      if (row != 5) ExpectSameRow(clean, row, poisoned, row);
+  constexpr std::int64_t kRows = 7, kPoisoned = 5;
+  const double poisons[] = {std::nan(""), std::numeric_limits<double>::infinity()};
+  std::size_t turn = 0;
+  for (const TypePair types : TypePairs()) {
+    for (const std::int64_t cols : {100, 128, 768, 1600}) {
+      const ResidualInputs in = MakeResidualInputs(types, kRows, cols, 59);
+      const TestForm form(kFull, types, kRows, cols);
+      Results clean(in);
+      Run(form, in, clean);
+      for (const auto operand :
+           {&ResidualInputs::x, &ResidualInputs::g, &ResidualInputs::dstream}) {
+        SCOPED_TRACE(testing::Message() << "width " << cols << " " << Name(types.stream) << "+"
+                                        << Name(types.branch) << " poison " << turn);
+        ResidualInputs bad = in;
+        (bad.*operand).Set(kPoisoned, 77, poisons[turn++ % 2]);
+        Results poisoned(in);
+        Run(form, bad, poisoned);
+        EXPECT_EQ(std::isfinite(poisoned.stream.Get(kPoisoned, 77)),
+                  operand == &ResidualInputs::dstream);
+        EXPECT_FALSE(std::isfinite(poisoned.dx.Get(kPoisoned, 77)));
+        for (std::int64_t row = 0; row < kRows; ++row) {
+          if (row != kPoisoned) ExpectSameRow(clean, row, poisoned, row);
+        }
+      }
+      if (HasFailure()) return;
+    }
+  }
+}
+
+TEST_P(ResidualPropertyTest, RowsMayLieApart) {
+  const TypePair mixed{NORMLAB_F32, NORMLAB_BF16};
+  for (const TypePair types : {kF32, kBf16, mixed}) {
+    for (const std::int64_t cols : {100, 128, 768}) {
+      // Rows of a width with a CUDA kernel of its own start at multiples of 16 bytes.
+      const std::int64_t gap = cols == 100 ? 3 : 8;
+      const ResidualInputs packed = MakeResidualInputs(types, 9, cols, 65);
+      const ResidualInputs apart = MakeResidualInputs(types, 9, cols, 65, gap);
+      const TestForm form(kFull, types, 9, cols);
+      Results one(packed), other(apart, 2 * gap);
+      Run(form, packed, one);
+      Run(form, apart, other);
+      for (std::int64_t row = 0; row < 9; ++row) ExpectSameRow(one, row, other, row);
+      for (const HostMatrix* result : {&other.stream, &other.next, &other.dx, &other.dg}) {
+        EXPECT_TRUE(result->GapsUntouched());
+      }
     }
   }
 }
@@ -141,6 +179,40 @@ TEST_P(ResidualPropertyTest, DgMayBeMissingOnlyWhereItEqualsDx) {
   };
   for (const FormChoice& choice : choices) refuses(choice, kF32);
   refuses(FormChoice{}, {NORMLAB_F32, NORMLAB_BF16});
+}
+
+TEST_P(ResidualPropertyTest, BackwardRefusesWhatItCannotUse) {
+  const ResidualInputs in = MakeResidualInputs(kF32, 3, 768, 61);
+  const ResidualInputs narrow = MakeResidualInputs(kF32, 3, 760, 61);
+  const ResidualInputs wide = MakeResidualInputs({NORMLAB_F64, NORMLAB_F64}, 3, 768, 61);
+  const TestForm form(kFull, kF32, 3, 768);
+  Results out(in);
+  const auto sentence = [&](auto change) -> std::string {
+    normlab_residual_form kernel = form.kernel();
+    normlab_residual_backward_args args = BackwardArgs(form, in, out);
+    change(args, kernel);
+    EXPECT_EQ(backend_->ResidualBackward(kernel, args), NORMLAB_INVALID_ARGUMENT);
+    return normlab_last_error();
+  };
+  EXPECT_THAT(sentence([&](auto& args, auto&) { args.g = narrow.g.View(); }),
+              AllOf(HasSubstr("dx has the shape [3, 768]"), HasSubstr("g has the shape [3, 760]")));
+  EXPECT_THAT(sentence([&](auto& args, auto&) { args.g = wide.g.View(); }),
+              AllOf(HasSubstr("dx [3, 768] is F32"), HasSubstr("g [3, 768] is F64")));
+  EXPECT_THAT(
+      sentence([&](auto& args, auto&) { args.dnext = narrow.dnext.View(); }),
+      AllOf(HasSubstr("g has the shape [3, 768]"), HasSubstr("dnext has the shape [3, 760]")));
+  EXPECT_THAT(sentence([&](auto& args, auto&) { args.stream = wide.x.View(); }),
+              AllOf(HasSubstr("dx [3, 768] is F32"), HasSubstr("stream [3, 768] is F64")));
+  EXPECT_THAT(sentence([&](auto&, auto& kernel) { kernel.next.saved = nullptr; }),
+              HasSubstr("needs what the forward pass saved"));
+  EXPECT_THAT(sentence([&](auto&, auto& kernel) {
+                kernel.branch.dgain = static_cast<char*>(kernel.branch.dgain) + 2;
+              }),
+              HasSubstr("branch dgain is misaligned"));
+  EXPECT_THAT(sentence([&](auto& args, auto&) {
+                args.db_columns = static_cast<char*>(args.db_columns) + 2;
+              }),
+              HasSubstr("db_columns is misaligned"));
 }
 
 INSTANTIATE_TEST_SUITE_P(Backends, ResidualPropertyTest, testing::ValuesIn(BackendNames()),

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "tests/kernels/row_checks.h"
@@ -65,8 +66,14 @@ constexpr auto kRegimes = static_cast<std::int64_t>(ResidualRegime::kCount);
 // Column sums over all rows: what they should be, and how far off they may be.
 struct Sums {
   explicit Sums(std::size_t width) : want(width, 0), slack(width, 0) {}
-  void Add(const Vector& part, const std::vector<double>& bounds) {
-    for (std::size_t i = 0; i < part.size(); ++i) want[i] += part[i], slack[i] += bounds[i];
+  // A row's part, as often as the row comes up, added to as many others in one partial sum.
+  void Add(const Vector& part, const std::vector<double>& bounds, std::int64_t times,
+           double adding) {
+    for (std::size_t i = 0; i < part.size(); ++i) {
+      const double size = adding * std::fabs(static_cast<double>(part[i]));
+      want[i] += times * part[i];
+      slack[i] += static_cast<double>(times) * (bounds[i] + size);
+    }
   }
   void Expect(const char* name, auto got) const {
     for (std::size_t i = 0; i < want.size(); ++i) {
@@ -96,12 +103,18 @@ void ExpectSums(const TestForm& form, const std::vector<Sums>& sums, const Resul
 }  // namespace
 
 void ExpectMatches(const TestForm& form, TypePair types, const ResidualInputs& in,
-                   const Results& out, Without without) {
+                   const Results& out, Without without, std::int64_t period) {
+  const std::int64_t rows = in.x.rows();
+  period = std::min(period, rows);
+  for (const HostMatrix* result : {&out.stream, &out.next, &out.dx, &out.dg}) {
+    ASSERT_TRUE(result->Repeats(period));
+  }
+  const double adding = RowsOfAPartial(rows) * ArithmeticRoundoff(types.stream);
   std::vector<Sums> sums(7, Sums(static_cast<std::size_t>(in.x.cols())));
   long double db = 0;
   double db_slack = 0;
   const bool next = form.kernel().next.present != 0;
-  for (std::int64_t r = 0; r < in.x.rows(); ++r) {
+  for (std::int64_t r = 0; r < period; ++r) {
     SCOPED_TRACE(Name(static_cast<ResidualRegime>(r % kRegimes)));
     const Vector x = in.x.Row(r), g = in.g.Row(r), stream = out.stream.Row(r);
     const Vector dstream = without.dstream ? Vector() : in.dstream.Row(r);
@@ -119,13 +132,14 @@ void ExpectMatches(const TestForm& form, TypePair types, const ResidualInputs& i
     ExpectRow(out.dx, r, back.dx, bounds.dx, "dx");
     if (!without.dg) ExpectRow(out.dg, r, back.dg, bounds.dg, "dg");
     if (testing::Test::HasFatalFailure()) return;
+    const std::int64_t times = TimesOf(r, period, rows);
     for (std::size_t k = 0; k < 3; ++k) {
-      sums[2 * k].Add(back.by_gain[k], bounds.gain[k]);
-      sums[2 * k + 1].Add(back.by_bias[k], bounds.bias[k]);
+      sums[2 * k].Add(back.by_gain[k], bounds.gain[k], times, adding);
+      sums[2 * k + 1].Add(back.by_bias[k], bounds.bias[k], times, adding);
     }
-    sums[6].Add(back.by_columns, bounds.columns);
-    db += back.db;
-    db_slack += bounds.db;
+    sums[6].Add(back.by_columns, bounds.columns, times, adding);
+    db += times * back.db;
+    db_slack += static_cast<double>(times) * bounds.db;
   }
   ExpectSums(form, sums, out, without);
   if (!without.db) {

@@ -11,11 +11,11 @@
 namespace normlab::kernels {
 
 struct Results {
-  explicit Results(const ResidualInputs& in)
-      : stream(in.x.dtype(), in.x.rows(), in.x.cols()),
-        next(in.g.dtype(), in.x.rows(), in.x.cols()),
-        dx(in.x.dtype(), in.x.rows(), in.x.cols()),
-        dg(in.g.dtype(), in.x.rows(), in.x.cols()),
+  explicit Results(const ResidualInputs& in, std::int64_t gap = 0)
+      : stream(in.x.dtype(), in.x.rows(), in.x.cols(), gap),
+        next(in.g.dtype(), in.x.rows(), in.x.cols(), gap),
+        dx(in.x.dtype(), in.x.rows(), in.x.cols(), gap),
+        dg(in.g.dtype(), in.x.rows(), in.x.cols(), gap),
         columns(in.x.dtype() == NORMLAB_F64 ? NORMLAB_F64 : NORMLAB_F32, 1, in.x.cols()),
         probes(columns.dtype(), in.x.rows(), NORMLAB_ROW_PROBES) {}
   HostMatrix stream, next, dx, dg, columns, probes;
@@ -35,9 +35,10 @@ normlab_residual_backward_args BackwardArgs(const TestForm& form, const Residual
 // Both directions; a fatal failure with the sentence where the backend refuses.
 void RunResidual(Backend& backend, const TestForm& form, const ResidualInputs& in, Results& out,
                  Without without = {});
-// Every result against the reference.
+// Every result against the reference. Where the inputs repeat every `period` rows, the results must
+// do so bit by bit, and the first rows are compared.
 void ExpectMatches(const TestForm& form, TypePair types, const ResidualInputs& in,
-                   const Results& out, Without without = {});
+                   const Results& out, Without without = {}, std::int64_t period = INT64_MAX);
 
 }  // namespace normlab::kernels
 

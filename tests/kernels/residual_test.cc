@@ -1,7 +1,6 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <utility>
 
 #include "tests/kernels/residual_run.h"
 
@@ -154,24 +153,6 @@ TEST_P(ResidualTest, ProbesTellMagnitudeAndAngle) {
       EXPECT_NEAR(out.probes.Get(0, 1) / static_cast<double>(squares), 1, 1e-5);
       EXPECT_NEAR(out.probes.Get(0, 2), angle, 1e-5);
     }
-  }
-}
-
-const FormChoice kFull{
-    1.1, 0.7, true, NormChoice::kRmsNorm, NormChoice::kNone, NormChoice::kLayerNorm};
-
-// On CUDA at most 2112 row groups stride over the rows; more than 65,535 rows where the backend is
-// fast enough for them.
-TEST_P(ResidualTest, RowsBeyondTheGrid) {
-  const bool fast = backend_->MostElements() > 1000000;
-  const std::pair<std::int64_t, std::int64_t> shapes[] = {{2300, 128}, {fast ? 65537 : 600, 8}};
-  for (const auto& [rows, cols] : shapes) {
-    SCOPED_TRACE(testing::Message() << rows << "x" << cols);
-    const ResidualInputs in = MakeResidualInputs(kF32, rows, cols, 67);
-    const TestForm form(kFull, kF32, rows, cols);
-    Results out(in);
-    Run(form, in, out);
-    ExpectMatches(form, kF32, in, out);
   }
 }
 

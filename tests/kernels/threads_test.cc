@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <string>
+#include <tuple>
 
 #include "tests/kernels/geonorm_cases.h"
 #include "tests/kernels/residual_cases.h"
@@ -12,10 +14,27 @@
 namespace normlab::kernels {
 namespace {
 
-constexpr TypePair kF32{NORMLAB_F32, NORMLAB_F32};
+const TypePair kTypes[] = {
+    {NORMLAB_F32, NORMLAB_F32}, {NORMLAB_BF16, NORMLAB_BF16}, {NORMLAB_F32, NORMLAB_BF16}};
 constexpr std::int64_t kRows = 65537;
+// Rows repeat, out of step with the tasks: inputs of their own would take longer than all else.
+constexpr std::int64_t kPeriod = 1009;
 
-class GeoNormThreadsTest : public testing::TestWithParam<std::int64_t> {
+GeoNormInputs ManyRows(TypePair types, std::int64_t cols) {
+  GeoNormInputs in = MakeInputs(types, kPeriod, cols, 9);
+  for (HostMatrix* matrix : {&in.x, &in.v, &in.g}) *matrix = matrix->Repeated(kRows);
+  return in;
+}
+std::int64_t ZeroRows() {
+  std::int64_t count = 0;
+  for (std::int64_t r = 0; r < kRows; ++r) {
+    const auto regime = static_cast<Regime>(r % kPeriod % static_cast<int>(Regime::kCount));
+    count += regime == Regime::kZeroRow ? 1 : 0;
+  }
+  return count;
+}
+
+class GeoNormThreadsTest : public testing::TestWithParam<std::tuple<std::int64_t, std::size_t>> {
  protected:
   static void Run(const GeoNormInputs& in, const normlab_executor* executor, GeoNormOutputs& out) {
     const normlab_geonorm_options options = PlainOptions();
@@ -27,10 +46,11 @@ class GeoNormThreadsTest : public testing::TestWithParam<std::int64_t> {
 };
 
 TEST_P(GeoNormThreadsTest, ResultsDoNotDependOnThreads) {
-  const GeoNormInputs in = MakeInputs(kF32, kRows, GetParam(), 9);
+  const auto [cols, types] = GetParam();
+  const GeoNormInputs in = ManyRows(kTypes[types], cols);
   GeoNormOutputs alone(in);
   Run(in, nullptr, alone);
-  EXPECT_EQ(alone.zero_rows, kRows / static_cast<std::int64_t>(Regime::kCount));
+  EXPECT_EQ(alone.zero_rows, ZeroRows());
   for (const int threads : {2, 5}) {
     const ThreadExecutor executor(threads);
     GeoNormOutputs out(in);
@@ -43,14 +63,19 @@ TEST_P(GeoNormThreadsTest, ResultsDoNotDependOnThreads) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Widths, GeoNormThreadsTest, testing::Values(8, 100),
-                         [](const auto& info) { return std::to_string(info.param); });
+INSTANTIATE_TEST_SUITE_P(Widths, GeoNormThreadsTest,
+                         testing::Combine(testing::Values(8, 100), testing::Values(0, 1, 2)),
+                         [](const auto& info) {
+                           const TypePair& types = kTypes[std::get<1>(info.param)];
+                           return std::string(Name(types.stream)) + Name(types.branch) +
+                                  std::to_string(std::get<0>(info.param));
+                         });
 
 // x, and v as the upstream gradient, of GeoNormInputs.
 struct NormOutputs {
   NormOutputs(const GeoNormInputs& in, const normlab_executor* executor)
-      : y(NORMLAB_F32, in.x.rows(), in.x.cols()),
-        dx(NORMLAB_F32, in.x.rows(), in.x.cols()),
+      : y(in.v.dtype(), in.x.rows(), in.x.cols()),
+        dx(in.x.dtype(), in.x.rows(), in.x.cols()),
         dgain(NORMLAB_F32, 1, in.x.cols()),
         dbias(NORMLAB_F32, 1, in.x.cols()) {
     const normlab_norm_options options{NORMLAB_LAYERNORM, 1e-5, 0};
@@ -74,29 +99,31 @@ struct NormOutputs {
 };
 
 TEST(NormThreadsTest, ResultsDoNotDependOnThreads) {
-  const GeoNormInputs in = MakeInputs(kF32, kRows, 100, 9);
-  const NormOutputs alone(in, nullptr);
-  for (const int threads : {2, 5}) {
-    const ThreadExecutor executor(threads);
-    const NormOutputs out(in, executor.get());
-    EXPECT_EQ(out.y.bytes(), alone.y.bytes());
-    EXPECT_EQ(out.dx.bytes(), alone.dx.bytes());
-    EXPECT_EQ(out.dgain.bytes(), alone.dgain.bytes());
-    EXPECT_EQ(out.dbias.bytes(), alone.dbias.bytes());
+  for (const TypePair types : kTypes) {
+    const GeoNormInputs in = ManyRows(types, 100);
+    const NormOutputs alone(in, nullptr);
+    for (const int threads : {2, 5}) {
+      const ThreadExecutor executor(threads);
+      const NormOutputs out(in, executor.get());
+      EXPECT_EQ(out.y.bytes(), alone.y.bytes());
+      EXPECT_EQ(out.dx.bytes(), alone.dx.bytes());
+      EXPECT_EQ(out.dgain.bytes(), alone.dgain.bytes());
+      EXPECT_EQ(out.dbias.bytes(), alone.dbias.bytes());
+    }
   }
 }
 
 // A form with every output that there is.
 struct ResidualOutputs {
   ResidualOutputs(const ResidualInputs& in, const normlab_executor* executor)
-      : stream(NORMLAB_F32, in.x.rows(), in.x.cols()),
-        next(NORMLAB_F32, in.x.rows(), in.x.cols()),
-        dx(NORMLAB_F32, in.x.rows(), in.x.cols()),
-        dg(NORMLAB_F32, in.x.rows(), in.x.cols()),
+      : stream(in.x.dtype(), in.x.rows(), in.x.cols()),
+        next(in.g.dtype(), in.x.rows(), in.x.cols()),
+        dx(in.x.dtype(), in.x.rows(), in.x.cols()),
+        dg(in.g.dtype(), in.x.rows(), in.x.cols()),
         columns(NORMLAB_F32, 1, in.x.cols()),
         probes(NORMLAB_F32, in.x.rows(), NORMLAB_ROW_PROBES),
         form({1.1, 0.7, true, NormChoice::kRmsNorm, NormChoice::kLayerNorm, NormChoice::kLayerNorm},
-             kF32, in.x.rows(), in.x.cols()) {
+             {in.x.dtype(), in.g.dtype()}, in.x.rows(), in.x.cols()) {
     const normlab_residual_forward_args forward{in.x.View(), in.g.View(), stream.View(),
                                                 next.View(), probes.View().data};
     EXPECT_EQ(normlab_residual_forward(&form.kernel(), &forward, executor), NORMLAB_OK);
@@ -120,8 +147,13 @@ struct ResidualOutputs {
   TestForm form;
 };
 
-TEST(ResidualThreadsTest, ResultsDoNotDependOnThreads) {
-  const ResidualInputs in = MakeResidualInputs(kF32, kRows, 20, 71);
+class ResidualThreadsTest : public testing::TestWithParam<std::size_t> {};
+
+TEST_P(ResidualThreadsTest, ResultsDoNotDependOnThreads) {
+  ResidualInputs in = MakeResidualInputs(kTypes[GetParam()], kPeriod, 20, 71);
+  for (HostMatrix* matrix : {&in.x, &in.g, &in.dstream, &in.dnext}) {
+    *matrix = matrix->Repeated(kRows);
+  }
   const ResidualOutputs alone(in, nullptr);
   for (const int threads : {2, 5}) {
     const ThreadExecutor executor(threads);
@@ -141,6 +173,8 @@ TEST(ResidualThreadsTest, ResultsDoNotDependOnThreads) {
     }
   }
 }
+
+INSTANTIATE_TEST_SUITE_P(Types, ResidualThreadsTest, testing::Values(0, 1, 2));
 
 }  // namespace
 }  // namespace normlab::kernels
