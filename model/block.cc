@@ -65,40 +65,47 @@ SublayerParams BindSublayer(const ModelSpec& spec, const SublayerSpec& sublayer,
   return params;
 }
 
-at::Tensor BranchOutput(const SublayerContext& context, const SublayerSpec& sublayer,
-                        const SublayerParams& params, const Stream& stream, SublayerTape* tape) {
+at::Tensor RawBranch(const SublayerContext& context, const SublayerSpec& sublayer,
+                     const SublayerParams& params, const Stream& stream, SublayerTape* tape) {
   const ModelSpec& spec = *context.spec;
-  const at::Tensor& x = stream.x;
   at::Tensor input = stream.normed.defined() ? stream.normed
-                     : sublayer.norm_in      ? Normalise(spec, params.norm_in, x)
-                                             : x;
+                     : sublayer.norm_in      ? Normalise(spec, params.norm_in, stream.x)
+                                             : stream.x;
   if (sublayer.input_divisor != 1.0) input = input / sublayer.input_divisor;
   const at::Tensor raw = sublayer.branch == Branch::kAttention
                              ? AttentionBranch(context, params, input, tape)
                              : FeedForwardBranch(context, params, input);
-  const at::Tensor out =
-      sublayer.norm_out ? Normalise(spec, params.norm_out, raw.to(x.scalar_type())) : raw;
-  if (tape != nullptr) {
-    tape->raw = raw;
-    tape->out = out;
-  }
-  return out;
+  if (tape != nullptr) tape->raw = raw;
+  return raw;
+}
+
+at::Tensor NormaliseBranch(const SublayerContext& context, const SublayerSpec& sublayer,
+                           const SublayerParams& params, const at::Tensor& x,
+                           const at::Tensor& raw) {
+  if (!sublayer.norm_out) return raw;
+  return Normalise(*context.spec, params.norm_out, raw.to(x.scalar_type()));
 }
 
 Stream UpdateStream(const SublayerContext& context, const SublayerSpec& sublayer,
                     const SublayerParams& params, const NormParams* next, const at::Tensor& x,
-                    const at::Tensor& out) {
+                    const at::Tensor& raw, SublayerTape* tape) {
   const ModelSpec& spec = *context.spec;
-  if (sublayer.combine == Combine::kSphere) {
-    const SphereParams sphere = {params.angle_scale, params.angle_bias, context.zero_rows};
-    return {SphereStep(spec, sublayer.angle, sphere, x, out), {}};
-  }
   JoinSpec join;
   join.a = sublayer.a;
   join.b = sublayer.BranchFactor(context.step);
   join.scale = params.scale;
   if (sublayer.norm_post) join.post = &params.norm_post;
   join.next = next;
+  if (tape == nullptr && sublayer.norm_out && sublayer.combine == Combine::kPlain) {
+    join.branch = &params.norm_out;
+    return JoinBranch(spec, join, x, raw);
+  }
+  const at::Tensor out = NormaliseBranch(context, sublayer, params, x, raw);
+  if (tape != nullptr) tape->out = out;
+  if (sublayer.combine == Combine::kSphere) {
+    const SphereParams sphere = {params.angle_scale, params.angle_bias, context.zero_rows};
+    return {SphereStep(spec, sublayer.angle, sphere, x, out), {}};
+  }
   if (sublayer.combine == Combine::kOrthogonal) {
     return JoinBranch(spec, join, x, OrthogonalPart(x, out.to(x.scalar_type())));
   }

@@ -41,14 +41,22 @@ struct SublayerContext {
 SublayerParams BindSublayer(const ModelSpec& spec, const SublayerSpec& sublayer,
                             const Parameters& parameters);
 
-// N_out(f(N_in(x))) for the stream x; stream.normed, where defined, is N_in(x). `tape` may be null.
-at::Tensor BranchOutput(const SublayerContext& context, const SublayerSpec& sublayer,
-                        const SublayerParams& params, const Stream& stream, SublayerTape* tape);
+// f(N_in(x)) for the stream x; stream.normed, where defined, is N_in(x). `tape` may be null, and is
+// given all but `out`.
+at::Tensor RawBranch(const SublayerContext& context, const SublayerSpec& sublayer,
+                     const SublayerParams& params, const Stream& stream, SublayerTape* tape);
 
-// The stream after the sublayer, normed by `next` (null: by none) where one pass can do both.
+// N_out(raw), in the dtype of the stream where there is such a norm.
+at::Tensor NormaliseBranch(const SublayerContext& context, const SublayerSpec& sublayer,
+                           const SublayerParams& params, const at::Tensor& x,
+                           const at::Tensor& raw);
+
+// The stream after the sublayer, normed by `next` (null: by none) where one pass can do both. So
+// can it take N_out along; nobody else sees that branch then. `tape`, where not null, is given
+// `out`.
 Stream UpdateStream(const SublayerContext& context, const SublayerSpec& sublayer,
                     const SublayerParams& params, const NormParams* next, const at::Tensor& x,
-                    const at::Tensor& out);
+                    const at::Tensor& raw, SublayerTape* tape);
 
 }  // namespace normlab::model
 

@@ -31,7 +31,8 @@ int64_t TokenBytes(const ModelSpec& spec, const SublayerSpec& sublayer) {
   } else {
     bytes += 2 * BranchBytes(spec) * spec.ffn;  // before and after the activation
   }
-  if (sublayer.norm_out) bytes += 2 * stream;
+  // A plain update takes the branch's norm along and keeps only what the branch left.
+  if (sublayer.norm_out && sublayer.combine != Combine::kPlain) bytes += 2 * stream;
   if (sublayer.norm_post) bytes += stream;
   if (sublayer.combine == Combine::kOrthogonal) bytes += 3 * stream;
   return bytes;

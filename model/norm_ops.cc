@@ -48,13 +48,18 @@ Stream JoinBranch(const ModelSpec& spec, const JoinSpec& join, const at::Tensor&
     residual.a = join.a;
     residual.b = join.b;
     residual.b_tensor = join.scale;
+    if (join.branch != nullptr) residual.branch_norm = KernelNorm(spec.norm, *join.branch);
     if (join.post != nullptr) residual.post_norm = KernelNorm(spec.norm, *join.post);
     if (join.next != nullptr) residual.next_norm = KernelNorm(spec.norm, *join.next);
     const kernels::ResidualResult result =
         kernels::Residual(x.contiguous(), u.contiguous(), residual);
     return {result.stream, result.next};
   }
-  const at::Tensor branch = join.scale.defined() ? u * join.scale : u;
+  at::Tensor branch = u;
+  if (join.branch != nullptr) {
+    branch = ComposedNorm(spec.norm, u.to(x.scalar_type()), join.branch->gain, join.branch->bias);
+  }
+  if (join.scale.defined()) branch = branch * join.scale;
   const at::Tensor sum = at::add(join.a == 1.0 ? x : x * join.a, branch, join.b);
   if (join.post == nullptr) return {sum, {}};
   return {ComposedNorm(spec.norm, sum, join.post->gain, join.post->bias), {}};

@@ -27,14 +27,15 @@ struct Stream {
   at::Tensor x, normed;
 };
 
-// How a branch u joins the stream x without leaving the plane: a·x + b·scale·u, then the post norm
-// where there is one; `next` is the norm through which the new stream will be read.
+// How a branch u joins the stream x without leaving the plane: a·x + b·scale·N(u), then the post
+// norm where there is one; `next` is the norm through which the new stream will be read.
 struct JoinSpec {
   double a = 1;
   double b = 1;
-  at::Tensor scale;                  // [1], [d] or undefined
-  const NormParams* post = nullptr;  // null: no norm afterwards
-  const NormParams* next = nullptr;  // null: not known, or none
+  at::Tensor scale;                    // [1], [d] or undefined
+  const NormParams* branch = nullptr;  // N; null: u as it is
+  const NormParams* post = nullptr;    // null: no norm afterwards
+  const NormParams* next = nullptr;    // null: not known, or none
 };
 Stream JoinBranch(const ModelSpec& spec, const JoinSpec& join, const at::Tensor& x,
                   const at::Tensor& u);

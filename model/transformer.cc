@@ -72,7 +72,12 @@ at::Tensor Transformer::Branch(int64_t index, const at::Tensor& x,
 at::Tensor Transformer::BranchWith(const SublayerParams& params, int64_t index, const at::Tensor& x,
                                    const ForwardOptions& options) const {
   SublayerTape* tape = options.tape ? &options.tape->sublayers[index] : nullptr;
-  return BranchOutput(Context(options), spec_.sublayers[index], params, {x, {}}, tape);
+  const SublayerContext context = Context(options);
+  const SublayerSpec& sublayer = spec_.sublayers[index];
+  const at::Tensor raw = RawBranch(context, sublayer, params, {x, {}}, tape);
+  const at::Tensor out = NormaliseBranch(context, sublayer, params, x, raw);
+  if (tape != nullptr) tape->out = out;
+  return out;
 }
 
 at::Tensor Transformer::Sublayer(int64_t index, const at::Tensor& x,
@@ -85,11 +90,11 @@ Stream Transformer::Advance(int64_t index, const Stream& stream,
   SublayerTape* tape = options.tape ? &options.tape->sublayers[index] : nullptr;
   const SublayerContext context = Context(options);
   const SublayerSpec& sublayer = spec_.sublayers[index];
-  const at::Tensor out = BranchOutput(context, sublayer, sublayers_[index], stream, tape);
+  const at::Tensor raw = RawBranch(context, sublayer, sublayers_[index], stream, tape);
   // Who looks at a stream's gradient must find all of it there, and the part that comes through a
   // norm from the same pass would not be. The numbers are the same either way, bit for bit.
   const NormParams* next = options.on_stream ? nullptr : ReaderAfter(index);
-  return UpdateStream(context, sublayer, sublayers_[index], next, stream.x, out);
+  return UpdateStream(context, sublayer, sublayers_[index], next, stream.x, raw, tape);
 }
 
 const NormParams* Transformer::ReaderAfter(int64_t index) const {
