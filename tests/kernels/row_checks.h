@@ -19,7 +19,10 @@ inline std::int64_t TimesOf(std::int64_t r, std::int64_t period, std::int64_t ro
 
 // Rows whose parts of a column sum are added one after the other in the sum's own type: those of
 // one of 64 tasks, or of a row group where there are more.
-inline double RowsOfAPartial(std::int64_t rows) { return static_cast<double>(rows / 64); }
+inline double RowsOfAPartial(std::int64_t rows) {
+  const std::int64_t whole = rows / 64;
+  return static_cast<double>(whole);
+}
 
 // A fatal failure that names the column where |got - want| exceeds its bound.
 void ExpectRow(const HostMatrix& got, std::int64_t row, const std::vector<long double>& want,
