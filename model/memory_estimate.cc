@@ -11,14 +11,13 @@
 namespace normlab::model {
 namespace {
 
-int64_t StreamBytes(const ModelSpec& spec) { return spec.precision == Precision::kFp64 ? 8 : 4; }
 int64_t BranchBytes(const ModelSpec& spec) {
-  return spec.precision == Precision::kBf16 ? 2 : StreamBytes(spec);
+  return spec.precision == Precision::kBf16 ? 2 : spec.StreamBytes();
 }
 
 // What one token leaves behind in one sublayer.
 int64_t TokenBytes(const ModelSpec& spec, const SublayerSpec& sublayer) {
-  const int64_t stream = StreamBytes(spec) * spec.width;
+  const int64_t stream = spec.StreamBytes() * spec.width;
   const int64_t branch = BranchBytes(spec) * spec.width;
   int64_t bytes = stream;  // the new stream
   bytes += branch;         // what the first product read
@@ -45,13 +44,13 @@ int64_t TokenBytes(const ModelSpec& spec, const SublayerSpec& sublayer) {
 int64_t ProbeBytes(const ModelSpec& spec, Probed probed) {
   constexpr int64_t kProfileCopies = 5, kSensitivityCopies = 6;
   const int64_t branch = BranchBytes(spec) * spec.width;
-  int64_t by_token = StreamBytes(spec) * spec.width;
+  int64_t by_token = spec.StreamBytes() * spec.width;
   for (const SublayerSpec& sublayer : spec.sublayers) {
-    by_token += StreamBytes(spec) * spec.width + 2 * branch;
+    by_token += spec.StreamBytes() * spec.width + 2 * branch;
     if (sublayer.branch == Branch::kAttention) by_token += 3 * branch;
   }
   const int64_t tape = ProbeSequences(spec.seq_len) * spec.seq_len * by_token;
-  const int64_t weights = spec.heads * spec.seq_len * spec.seq_len * StreamBytes(spec);
+  const int64_t weights = spec.heads * spec.seq_len * spec.seq_len * spec.StreamBytes();
   switch (probed) {
     case Probed::kNothing:
       return tape;
@@ -59,7 +58,7 @@ int64_t ProbeBytes(const ModelSpec& spec, Probed probed) {
       return tape + kProfileCopies * weights;
     case Probed::kSensitivity:
       return tape + kSensitivityCopies * weights +
-             4 * kSensitivityIterations * spec.seq_len * spec.width * StreamBytes(spec);
+             4 * kSensitivityIterations * spec.seq_len * spec.width * spec.StreamBytes();
   }
   return tape;
 }
@@ -86,9 +85,8 @@ Probed ProbedBy(const RunConfig& config) {
 
 MemoryEstimate EstimateMemory(const ModelSpec& spec, const StepMemory& step) {
   const int64_t buffers = 3 + step.shards;  // values, first and second moments, gradients
-  int64_t parameters = 0;
-  for (const ParameterShape& shape : ParameterShapes(spec)) parameters += shape.Count();
-  const int64_t stream = StreamBytes(spec);
+  const int64_t parameters = ParameterCount(spec);
+  const int64_t stream = spec.StreamBytes();
   const int64_t tokens = step.sequences * spec.seq_len;
   MemoryEstimate estimate;
   estimate.weights = parameters * stream * buffers;

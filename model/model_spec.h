@@ -87,6 +87,8 @@ struct ModelSpec {
   bool composed_norms = false;  // the reference path of norm_ops.h instead of the kernels
 
   int64_t HeadWidth() const { return width / heads; }
+  // Of one number of the stream, of a norm, and of a parameter and its gradient.
+  int64_t StreamBytes() const { return precision == Precision::kFp64 ? 8 : 4; }
 };
 
 // The model of a validated config. `data_vocab` is the data set's vocabulary (0: unknown): when the

@@ -65,10 +65,15 @@ std::vector<ParameterShape> ParameterShapes(const ModelSpec& spec) {
   return shapes;
 }
 
+int64_t ParameterCount(const ModelSpec& spec) {
+  int64_t count = 0;
+  for (const ParameterShape& shape : ParameterShapes(spec)) count += shape.Count();
+  return count;
+}
+
 Parameters::Parameters(const ModelSpec& spec, at::Device device) {
   const std::vector<ParameterShape> shapes = ParameterShapes(spec);
-  int64_t total = 0;
-  for (const ParameterShape& shape : shapes) total += shape.Count();
+  const int64_t total = ParameterCount(spec);
   const auto options = at::TensorOptions(device).dtype(
       spec.precision == Precision::kFp64 ? at::kDouble : at::kFloat);
   values_ = at::zeros({total}, options);

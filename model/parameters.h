@@ -28,6 +28,9 @@ struct ParameterShape {
 // Every parameter of the model in reading order (embeddings, blocks, final norm, head).
 std::vector<ParameterShape> ParameterShapes(const ModelSpec& spec);
 
+// How many numbers they hold.
+int64_t ParameterCount(const ModelSpec& spec);
+
 struct Parameter {
   ParameterShape shape;
   at::Tensor value;    // leaf with requires_grad, a view of values()

@@ -15,12 +15,6 @@ constexpr int64_t kMostShards = 16;
 // Of all shards' gradients. Products of larger models keep their threads busy by themselves.
 constexpr int64_t kMostGradientBytes = int64_t{256} << 20;
 
-int64_t GradientBytes(const ModelSpec& spec) {
-  int64_t parameters = 0;
-  for (const ParameterShape& shape : ParameterShapes(spec)) parameters += shape.Count();
-  return parameters * (spec.precision == Precision::kFp64 ? 8 : 4);
-}
-
 int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 // Side by side, a round of shards takes as long as one shard; one after the other, the threads
@@ -61,7 +55,8 @@ int64_t ShardPlan::SequencesAtOnce(int64_t sequences) const {
 }
 
 ShardPlan PlanShards(const ModelSpec& spec, int64_t sequences, int threads, c10::Device device) {
-  return PlanFor(GradientBytes(spec), spec.seq_len, sequences, threads, device);
+  return PlanFor(ParameterCount(spec) * spec.StreamBytes(), spec.seq_len, sequences, threads,
+                 device);
 }
 
 ShardedModel::ShardedModel(const ModelSpec& spec, Parameters& parameters, int64_t sequences,

@@ -85,6 +85,16 @@ TEST(MemoryEstimate, CountsTheWeights) {
   EXPECT_EQ(EstimateMemory(MakeModelSpec(config, 50304), {}).weights, int64_t{124373760} * 18);
 }
 
+// What is reckoned with before anything is allocated is what is allocated then.
+TEST(MemoryEstimate, KnowsTheSizeOfTheBuffers) {
+  for (const char* precision : {"fp32", "fp64", "bf16"}) {
+    const ModelSpec spec = TinySpec("geo-affine", precision);
+    EXPECT_EQ(ParameterCount(spec) * spec.StreamBytes(),
+              static_cast<int64_t>(Parameters(spec).grads().nbytes()))
+        << precision;
+  }
+}
+
 TEST(MemoryEstimate, RefusesWithTheNumbersAndACure) {
   const ModelSpec spec = MakeModelSpec(SizedConfig("pre", "fp32", "64"), 256);
   const auto total = [&spec](int64_t micro_batch) {
