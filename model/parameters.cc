@@ -135,8 +135,6 @@ at::Tensor Parameters::ViewOf(const at::Tensor& flat, const Parameter& parameter
   return flat.narrow(0, parameter.offset, parameter.shape.Count()).view(parameter.shape.shape);
 }
 
-void Parameters::ZeroGrads() { grads_.zero_(); }
-
 void Parameters::RefreshShadows() {
   if (shadows_.defined()) shadows_.copy_(values_);
 }

@@ -60,7 +60,6 @@ class Parameters {
 
   // The part of a flat buffer shaped like `parameter`.
   at::Tensor ViewOf(const at::Tensor& flat, const Parameter& parameter) const;
-  void ZeroGrads();
   // Rounds all values into their bf16 copies, to nearest even; does nothing where there are none.
   void RefreshShadows();
 

@@ -59,25 +59,21 @@ ShardPlan PlanShards(const ModelSpec& spec, int64_t sequences, int threads, c10:
                  device);
 }
 
-ShardedModel::ShardedModel(const ModelSpec& spec, Parameters& parameters, int64_t sequences,
+ShardedModel::ShardedModel(const ModelSpec& spec, const Parameters& parameters, int64_t sequences,
                            int threads)
-    : parameters_(parameters), threads_(threads) {
+    : threads_(threads) {
   const at::Tensor& values = parameters.values();
   const int64_t count = PlanShards(spec, sequences, threads, values.device()).shards;
-  for (int64_t index = 0; index < count; ++index) {
-    Shard shard;
-    if (index > 0) shard.own = std::make_unique<Parameters>(parameters.WithOwnGrads());
-    shard.model = std::make_unique<Transformer>(spec, index > 0 ? *shard.own : parameters);
-    shards_.push_back(std::move(shard));
+  shards_.push_back({parameters.grads(), Transformer(spec, parameters)});
+  while (shards() < count) {
+    const Parameters apart = parameters.WithOwnGrads();
+    shards_.push_back({apart.grads(), Transformer(spec, apart)});
   }
   zero_rows_ = at::zeros({count}, values.options().dtype(at::kLong));
 }
 
 void ShardedModel::ZeroGrads() {
-  parameters_.ZeroGrads();
-  for (const Shard& shard : shards_) {
-    if (shard.own != nullptr) shard.own->ZeroGrads();
-  }
+  for (const Shard& shard : shards_) shard.grads.zero_();
 }
 
 at::Tensor ShardedModel::AccumulateShard(int64_t shard, const Batch& batch, int64_t step,
@@ -89,7 +85,7 @@ at::Tensor ShardedModel::AccumulateShard(int64_t shard, const Batch& batch, int6
     forward.on_stream = [=](size_t s, const at::Tensor& x) { probe->WatchStream(shard, s, x); };
   }
   const at::Tensor loss =
-      CrossEntropySum(shards_[shard].model->Forward(batch.inputs, forward), batch.targets);
+      CrossEntropySum(shards_[shard].model.Forward(batch.inputs, forward), batch.targets);
   (loss / tokens).backward();
   return loss.detach().to(at::kDouble);
 }
@@ -97,7 +93,7 @@ at::Tensor ShardedModel::AccumulateShard(int64_t shard, const Batch& batch, int6
 at::Tensor ShardedModel::Accumulate(const Batch& batch, int64_t step, double tokens,
                                     StepProbe* probe) {
   const int64_t sequences = batch.inputs.size(0);
-  const at::Tensor& grads = parameters_.grads();
+  const at::Tensor& grads = shards_.front().grads;
   const ShardPlan plan = PlanFor(static_cast<int64_t>(grads.nbytes()), model().spec().seq_len,
                                  sequences, threads_, grads.device());
   std::vector<at::Tensor> losses(plan.shards);
@@ -117,8 +113,8 @@ at::Tensor ShardedModel::Accumulate(const Batch& batch, int64_t step, double tok
 }
 
 void ShardedModel::Collect() {
-  for (const Shard& shard : shards_) {
-    if (shard.own != nullptr) parameters_.grads().add_(shard.own->grads());
+  for (size_t shard = 1; shard < shards_.size(); ++shard) {
+    shards_.front().grads.add_(shards_[shard].grads);
   }
 }
 

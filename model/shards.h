@@ -8,7 +8,6 @@
 #define NORMLAB_MODEL_SHARDS_H_
 
 #include <cstdint>
-#include <memory>
 #include <vector>
 
 #include "model/parameters.h"
@@ -31,12 +30,12 @@ ShardPlan PlanShards(const ModelSpec& spec, int64_t sequences, int threads, c10:
 
 class ShardedModel {
  public:
-  // For micro-batches of up to `sequences`. Keeps references to the tensors of `parameters`, whose
-  // gradients are those of the first shard until Collect().
-  ShardedModel(const ModelSpec& spec, Parameters& parameters, int64_t sequences, int threads);
+  // For micro-batches of up to `sequences`. Keeps references to the tensors of `parameters`, not to
+  // `parameters` itself; until Collect() their gradients are those of the first shard alone.
+  ShardedModel(const ModelSpec& spec, const Parameters& parameters, int64_t sequences, int threads);
 
   // All shards read the same weights; this is the first one's model.
-  const Transformer& model() const { return *shards_.front().model; }
+  const Transformer& model() const { return shards_.front().model; }
   int64_t shards() const { return static_cast<int64_t>(shards_.size()); }
 
   void ZeroGrads();
@@ -51,13 +50,12 @@ class ShardedModel {
 
  private:
   struct Shard {
-    std::unique_ptr<Parameters> own;  // null in the first shard
-    std::unique_ptr<Transformer> model;
+    at::Tensor grads;  // of its model, in one flat buffer
+    Transformer model;
   };
   at::Tensor AccumulateShard(int64_t shard, const Batch& batch, int64_t step, double tokens,
                              StepProbe* probe) const;
 
-  Parameters& parameters_;
   int threads_;
   std::vector<Shard> shards_;
   at::Tensor zero_rows_;  // int64 [shards]

@@ -30,7 +30,7 @@ struct ProbedStep {
         optimizer(Options(), run.parameters),
         probe(run.spec, run.parameters, /*shards=*/2) {
     const double tokens = static_cast<double>(run.tokens.numel());
-    run.parameters.ZeroGrads();
+    run.parameters.grads().zero_();
     int64_t shard = 0;
     for (const auto& [first, count] : {std::pair<int64_t, int64_t>{0, 2}, {2, 1}}) {
       ForwardOptions options;

@@ -110,7 +110,7 @@ Gradients AtOnce(const std::string& placement, const Batch& batch) {
   ForwardOptions options;
   options.step = 3;
   options.on_stream = [&](size_t s, const at::Tensor& x) { probe.WatchStream(0, s, x); };
-  run.parameters.ZeroGrads();
+  run.parameters.grads().zero_();
   const at::Tensor loss = CrossEntropySum(run.model.Forward(batch.inputs, options), batch.targets);
   (loss / static_cast<double>(batch.inputs.numel())).backward();
   return {loss.item<double>(), run.parameters.grads(), probe.Profiles(3)};
