@@ -281,10 +281,9 @@ absl::Status TrainLoop::ReportNonfinite(int64_t step, const StepResult& result) 
 }
 
 // A row of zeros has no direction to turn from: the stream passes it on, and we say so, once a
-// step.
+// step. Only on a sphere are rows counted; elsewhere there is nothing to wait for.
 absl::Status TrainLoop::ReportZeroRows(int64_t step) {
-  if (!model().spec().sphere_stream)
-    return absl::OkStatus();  // nothing counts, nothing to wait for
+  if (!model().spec().sphere_stream) return absl::OkStatus();
   const int64_t rows = sharded_.TakeZeroRows();
   if (rows == 0) return absl::OkStatus();
   return sink_.Write(EventRecord{step, "zero_rows", DumpStrict({{"rows", rows}})});

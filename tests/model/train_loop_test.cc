@@ -46,8 +46,9 @@ TEST_F(TrainTest, RecordsComeInTheirOrder) {
   EXPECT_EQ(std::get<EvalRecord>(sink.records[1]).step, 0);
   const auto scalars = sink.All<ScalarsRecord>();
   ASSERT_EQ(scalars.size(), 40u);
-  for (size_t i = 0; i < scalars.size(); ++i)
+  for (size_t i = 0; i < scalars.size(); ++i) {
     EXPECT_EQ(scalars[i].step, static_cast<int64_t>(i) + 1);
+  }
   std::vector<int64_t> eval_steps;
   for (const EvalRecord& eval : sink.All<EvalRecord>()) eval_steps.push_back(eval.step);
   EXPECT_EQ(eval_steps, (std::vector<int64_t>{0, 10, 20, 30, 40}));
