@@ -1,11 +1,11 @@
 #include "model/evaluation.h"
 
 #include <ATen/ATen.h>
-#include <ATen/core/grad_mode.h>
 
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <utility>
 #include <vector>
 
 #include "core/status.h"
@@ -17,16 +17,14 @@ int64_t ProbeSequences(int64_t seq_len) {
   return std::clamp<int64_t>(kTokens / seq_len, 1, kEvalBatchSequences);
 }
 
-absl::StatusOr<EvalRecord> Evaluate(const Transformer& model, const TokenSource& source,
+absl::StatusOr<EvalRecord> Evaluate(const ShardedModel& sharded, const TokenSource& source,
                                     const EvaluationOptions& options, Tape* tape) {
-  const at::NoGradGuard no_grad;
   const int64_t total = std::min(options.sequences, source.blocks());
-  ForwardOptions forward;
-  forward.step = std::max<int64_t>(options.step, 1);
+  const int64_t step = std::max<int64_t>(options.step, 1);
   double loss_sum = 0;
   double ppl_sum = 0;
   const int64_t tape_end =
-      tape == nullptr ? 0 : std::min(ProbeSequences(model.spec().seq_len), total);
+      tape == nullptr ? 0 : std::min(ProbeSequences(sharded.model().spec().seq_len), total);
   std::vector<Tape> parts;
   int64_t count = 0;
   for (int64_t first = 0; first < total; first += count) {
@@ -36,13 +34,11 @@ absl::StatusOr<EvalRecord> Evaluate(const Transformer& model, const TokenSource&
     std::vector<int64_t> blocks(count);
     std::iota(blocks.begin(), blocks.end(), first);
     ASSIGN_OR_RETURN(const Batch batch, source.Read(blocks));
-    forward.tape = taped ? &parts.emplace_back() : nullptr;
-    const at::Tensor logits = model.Forward(batch.inputs, forward);
-    const at::Tensor losses = CrossEntropyBySequence(logits, batch.targets);
+    const at::Tensor losses = sharded.SequenceLosses(batch, step, taped ? &parts : nullptr);
     loss_sum += losses.sum().item<double>();
     ppl_sum += losses.exp().sum().item<double>();
   }
-  if (tape != nullptr) *tape = JoinTapes(parts);
+  if (tape != nullptr) *tape = JoinTapes(std::move(parts));
   EvalRecord record;
   record.step = options.step;
   record.val_loss = loss_sum / static_cast<double>(total);

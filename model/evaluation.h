@@ -7,6 +7,7 @@
 
 #include "absl/status/statusor.h"
 #include "core/record.h"
+#include "model/shards.h"
 #include "model/token_source.h"
 #include "model/transformer.h"
 
@@ -23,14 +24,14 @@ int64_t ProbeSequences(int64_t seq_len);
 
 struct EvaluationOptions {
   int64_t sequences = 0;  // at most as many as the file has
-  int64_t batch = 1;      // sequences per forward pass; does not change the result beyond rounding
+  int64_t batch = 1;      // sequences at once; does not change the result beyond rounding
   int64_t step = 0;       // goes into the record; a placement that moves with it uses max(step, 1)
 };
 
 // val_loss (mean over all tokens, nats), exp(val_loss), and the mean over sequences of
 // exp(loss of the sequence). `tape`, when given, holds the first ProbeSequences of them (or as many
 // as there are), whatever `batch` is.
-absl::StatusOr<EvalRecord> Evaluate(const Transformer& model, const TokenSource& source,
+absl::StatusOr<EvalRecord> Evaluate(const ShardedModel& sharded, const TokenSource& source,
                                     const EvaluationOptions& options, Tape* tape);
 
 }  // namespace normlab::model

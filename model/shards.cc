@@ -1,8 +1,10 @@
 #include "model/shards.h"
 
 #include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
 
 #include <algorithm>
+#include <functional>
 
 #include "kernels/torch/torch_threads.h"
 
@@ -48,6 +50,21 @@ Part PartOf(int64_t sequences, int64_t shards, int64_t index) {
   return {index * size + std::min(index, larger), size + (index < larger ? 1 : 0)};
 }
 
+// task(shard, its part of the batch) for each shard of the plan.
+void ForEachShard(const ShardPlan& plan, const Batch& batch,
+                  const std::function<void(int64_t, const Batch&)>& task) {
+  const auto run = [&](int64_t shard) {
+    const auto [first, count] = PartOf(batch.inputs.size(0), plan.shards, shard);
+    task(shard, {batch.inputs.narrow(0, first, count), batch.targets.narrow(0, first, count)});
+  };
+  if (plan.side_by_side > 1) {
+    // In LibTorch's own pool: an operation inside knows that the threads are taken.
+    kernels::OnTorchThreads(plan.shards, run);
+  } else {
+    for (int64_t shard = 0; shard < plan.shards; ++shard) run(shard);
+  }
+}
+
 }  // namespace
 
 int64_t ShardPlan::SequencesAtOnce(int64_t sequences) const {
@@ -76,6 +93,12 @@ void ShardedModel::ZeroGrads() {
   for (const Shard& shard : shards_) shard.grads.zero_();
 }
 
+ShardPlan ShardedModel::PlanOf(const Batch& batch) const {
+  const at::Tensor& grads = shards_.front().grads;
+  return PlanFor(static_cast<int64_t>(grads.nbytes()), model().spec().seq_len, batch.inputs.size(0),
+                 threads_, grads.device());
+}
+
 at::Tensor ShardedModel::AccumulateShard(int64_t shard, const Batch& batch, int64_t step,
                                          double tokens, StepProbe* probe) const {
   ForwardOptions forward;
@@ -92,23 +115,11 @@ at::Tensor ShardedModel::AccumulateShard(int64_t shard, const Batch& batch, int6
 
 at::Tensor ShardedModel::Accumulate(const Batch& batch, int64_t step, double tokens,
                                     StepProbe* probe) {
-  const int64_t sequences = batch.inputs.size(0);
-  const at::Tensor& grads = shards_.front().grads;
-  const ShardPlan plan = PlanFor(static_cast<int64_t>(grads.nbytes()), model().spec().seq_len,
-                                 sequences, threads_, grads.device());
+  const ShardPlan plan = PlanOf(batch);
   std::vector<at::Tensor> losses(plan.shards);
-  const auto run = [&](int64_t shard) {
-    const auto [first, count] = PartOf(sequences, plan.shards, shard);
-    losses[shard] = AccumulateShard(
-        shard, {batch.inputs.narrow(0, first, count), batch.targets.narrow(0, first, count)}, step,
-        tokens, probe);
-  };
-  if (plan.side_by_side > 1) {
-    // In LibTorch's own pool: an operation inside knows that the threads are taken.
-    kernels::OnTorchThreads(plan.shards, run);
-  } else {
-    for (int64_t shard = 0; shard < plan.shards; ++shard) run(shard);
-  }
+  ForEachShard(plan, batch, [&](int64_t shard, const Batch& part) {
+    losses[shard] = AccumulateShard(shard, part, step, tokens, probe);
+  });
   return plan.shards == 1 ? losses.front() : at::stack(losses).sum();
 }
 
@@ -116,6 +127,22 @@ void ShardedModel::Collect() {
   for (size_t shard = 1; shard < shards_.size(); ++shard) {
     shards_.front().grads.add_(shards_[shard].grads);
   }
+}
+
+at::Tensor ShardedModel::SequenceLosses(const Batch& batch, int64_t step,
+                                        std::vector<Tape>* tapes) const {
+  const ShardPlan plan = PlanOf(batch);
+  std::vector<at::Tensor> losses(plan.shards);
+  const size_t before = tapes != nullptr ? tapes->size() : 0;
+  if (tapes != nullptr) tapes->resize(before + plan.shards);
+  ForEachShard(plan, batch, [&](int64_t shard, const Batch& part) {
+    const at::NoGradGuard no_grad;  // holds for one thread only
+    ForwardOptions forward;
+    forward.step = step;
+    if (tapes != nullptr) forward.tape = &(*tapes)[before + shard];
+    losses[shard] = CrossEntropyBySequence(model().Forward(part.inputs, forward), part.targets);
+  });
+  return at::cat(losses);
 }
 
 int64_t ShardedModel::TakeZeroRows() {

@@ -1,6 +1,7 @@
 // A micro-batch in shards, on the CPU: the products of a small model are too small to be shared out
 // among threads, but whole sequences are not. Each shard of sequences goes forward and backward on
-// its own, one thread a shard, into gradients of its own, which are added in the shards' order.
+// its own, one thread a shard, into gradients of its own, which are added in the shards' order. An
+// evaluation goes forward in the same shards.
 //
 // How many shards there are depends on the run alone; threads decide only how many of them go side
 // by side. So the numbers of a run do not depend on the threads.
@@ -45,6 +46,10 @@ class ShardedModel {
   // Adds all shards' gradients into those of the parameters.
   void Collect();
 
+  // The losses of the batch's sequences, [B] in fp64 on the device, without gradients. `tapes`,
+  // unless null, gets one more from each shard, in the order of the sequences.
+  at::Tensor SequenceLosses(const Batch& batch, int64_t step, std::vector<Tape>* tapes) const;
+
   // Rows without a direction since the last call; waits for the device.
   int64_t TakeZeroRows();
 
@@ -53,6 +58,7 @@ class ShardedModel {
     at::Tensor grads;  // of its model, in one flat buffer
     Transformer model;
   };
+  ShardPlan PlanOf(const Batch& batch) const;
   at::Tensor AccumulateShard(int64_t shard, const Batch& batch, int64_t step, double tokens,
                              StepProbe* probe) const;
 

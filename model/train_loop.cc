@@ -298,10 +298,10 @@ absl::Status TrainLoop::ObserveAt(int64_t step) {
   if (!evaluate) {
     options.sequences = std::min(options.sequences, ProbeSequences(model().spec().seq_len));
   }
-  options.batch = std::min(kEvalBatchSequences, micro_batch_);
+  options.batch = micro_batch_;
   options.step = step;
   Tape tape;
-  ASSIGN_OR_RETURN(const EvalRecord eval, Evaluate(model(), val_, options, &tape));
+  ASSIGN_OR_RETURN(const EvalRecord eval, Evaluate(sharded_, val_, options, &tape));
   if (evaluate) {
     RETURN_IF_ERROR(sink_.Write(eval));
     const PeriBound bound = CheckPeriBound(model(), tape, step);

@@ -2,34 +2,38 @@
 
 #include <ATen/ATen.h>
 
+#include <utility>
+
 #include "model/norm.h"
 
 namespace normlab::model {
 
 namespace {
 
-// The tensor that `pick` finds in each part, one below the other; undefined where there is none.
+// Takes the tensor that `pick` finds in each part, and puts one below the other; undefined where
+// there is none.
 template <typename Pick>
-at::Tensor JoinTensors(const std::vector<Tape>& parts, const Pick& pick) {
+at::Tensor JoinTensors(std::vector<Tape>& parts, const Pick& pick) {
   std::vector<at::Tensor> tensors;
-  for (const Tape& part : parts) tensors.push_back(pick(part));
+  for (Tape& part : parts) tensors.push_back(std::move(pick(part)));
   return tensors.front().defined() ? at::cat(tensors, 0) : at::Tensor();
 }
 
 }  // namespace
 
-Tape JoinTapes(const std::vector<Tape>& parts) {
-  if (parts.size() == 1) return parts.front();
+Tape JoinTapes(std::vector<Tape> parts) {
+  if (parts.size() == 1) return std::move(parts.front());
   Tape joined;
   for (size_t s = 0; s < parts.front().hidden.size(); ++s) {
-    joined.hidden.push_back(JoinTensors(parts, [s](const Tape& t) { return t.hidden[s]; }));
+    joined.hidden.push_back(
+        JoinTensors(parts, [s](Tape& t) -> at::Tensor& { return t.hidden[s]; }));
   }
   for (size_t s = 0; s < parts.front().sublayers.size(); ++s) {
-    joined.sublayers.push_back(
-        {JoinTensors(parts, [s](const Tape& t) { return t.sublayers[s].raw; }),
-         JoinTensors(parts, [s](const Tape& t) { return t.sublayers[s].out; }),
-         JoinTensors(parts, [s](const Tape& t) { return t.sublayers[s].q; }),
-         JoinTensors(parts, [s](const Tape& t) { return t.sublayers[s].k; })});
+    const auto join = [&](at::Tensor SublayerTape::*member) {
+      return JoinTensors(parts, [&](Tape& t) -> at::Tensor& { return t.sublayers[s].*member; });
+    };
+    joined.sublayers.push_back({join(&SublayerTape::raw), join(&SublayerTape::out),
+                                join(&SublayerTape::q), join(&SublayerTape::k)});
   }
   return joined;
 }

@@ -19,8 +19,9 @@ struct Tape {
   std::vector<SublayerTape> sublayers;  // 2L
 };
 
-// One tape of all the sequences, in the order of `parts`, which must not be empty.
-Tape JoinTapes(const std::vector<Tape>& parts);
+// One tape of all the sequences, in the order of `parts`, which must not be empty. Tensor after
+// tensor, so that not much more than the result is alive at one time.
+Tape JoinTapes(std::vector<Tape> parts);
 
 struct ForwardOptions {
   int64_t step = 1;

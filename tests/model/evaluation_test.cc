@@ -18,7 +18,9 @@ namespace {
 
 struct Evaluated {
   explicit Evaluated(const std::string& placement)
-      : spec(TinySpec(placement, "fp64", 256)), parameters(spec), model(spec, parameters) {
+      : spec(TinySpec(placement, "fp64", 256)),
+        parameters(spec),
+        sharded(spec, parameters, /*sequences=*/5, /*threads=*/1) {
     InitialiseParameters(spec, parameters);
     const at::NoGradGuard no_grad;
     parameters.values().mul_(8.0);  // sequences differ in how well they are predicted
@@ -34,7 +36,7 @@ struct Evaluated {
     const Batch batch = *source->Read({block});
     ForwardOptions options;
     options.step = step;
-    const at::Tensor p = model.Forward(batch.inputs, options).softmax(-1)[0];
+    const at::Tensor p = sharded.model().Forward(batch.inputs, options).softmax(-1)[0];
     double sum = 0;
     for (int64_t t = 0; t < spec.seq_len; ++t) {
       sum -= std::log(p[t][batch.targets[0][t].item<int64_t>()].item<double>());
@@ -44,7 +46,7 @@ struct Evaluated {
 
   ModelSpec spec;
   Parameters parameters;
-  Transformer model;
+  ShardedModel sharded;
   std::optional<TokenSource> source;
 };
 
@@ -56,7 +58,7 @@ TEST(Evaluation, PerplexitiesAreThoseOfTheirDefinitions) {
     perplexity += std::exp(run.LossOf(block)) / 7;
   }
   const auto record =
-      Evaluate(run.model, *run.source, {.sequences = 7, .batch = 3, .step = 5}, nullptr);
+      Evaluate(run.sharded, *run.source, {.sequences = 7, .batch = 3, .step = 5}, nullptr);
   ASSERT_THAT(record, IsOk());
   EXPECT_EQ(record->step, 5);
   EXPECT_NEAR(record->val_loss, loss, 1e-12 * loss);
@@ -84,9 +86,9 @@ TEST(Evaluation, LossesOfTokensAddUpInDoublePrecision) {
 TEST(Evaluation, TheWholeFileIsReadAndNoMore) {
   const Evaluated run("pre");
   const int64_t blocks = run.source->blocks();
-  const auto all = Evaluate(run.model, *run.source, {.sequences = blocks, .batch = 5}, nullptr);
+  const auto all = Evaluate(run.sharded, *run.source, {.sequences = blocks, .batch = 5}, nullptr);
   const auto more =
-      Evaluate(run.model, *run.source, {.sequences = 2 * blocks, .batch = 5}, nullptr);
+      Evaluate(run.sharded, *run.source, {.sequences = 2 * blocks, .batch = 5}, nullptr);
   EXPECT_EQ(all->val_loss, more->val_loss);
 }
 
@@ -94,7 +96,7 @@ TEST(Evaluation, TheWholeFileIsReadAndNoMore) {
 TEST(Evaluation, APlacementThatMovesIsTakenAtItsStep) {
   const Evaluated run("prores");
   for (const int64_t step : {0, 1, 700}) {
-    const auto record = Evaluate(run.model, *run.source, {.sequences = 1, .step = step}, nullptr);
+    const auto record = Evaluate(run.sharded, *run.source, {.sequences = 1, .step = step}, nullptr);
     ASSERT_THAT(record, IsOk());
     EXPECT_NEAR(record->val_loss, run.LossOf(0, std::max<int64_t>(step, 1)), 1e-12);
   }

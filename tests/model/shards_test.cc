@@ -5,6 +5,8 @@
 #include <ATen/Parallel.h>
 #include <gtest/gtest.h>
 
+#include <utility>
+
 #include "tests/model/every_placement.h"
 #include "tests/model/probed_model.h"
 
@@ -77,15 +79,16 @@ struct Gradients {
 };
 
 constexpr int64_t kSequences = 11, kLength = 96;  // two shards, of 6 and 5 sequences
+constexpr int64_t kMoreSequences = 16;            // three, of 6, 5 and 5
 const Overrides& LongEnough() {
   static const Overrides overrides = {{"model.seq_len", "96"}};
   return overrides;
 }
 
-Batch RandomBatch(int64_t vocab) {
+Batch RandomBatch(int64_t vocab, int64_t sequences = kSequences) {
   at::Generator generator = at::detail::createCPUGenerator(5);
   const auto draw = [&] {
-    return at::randint(0, vocab, {kSequences, kLength}, generator, at::kLong);
+    return at::randint(0, vocab, {sequences, kLength}, generator, at::kLong);
   };
   return {draw(), draw()};
 }
@@ -140,6 +143,70 @@ TEST_P(Shards, SideBySideAreTheSameBits) {
   EXPECT_EQ(alone.loss, beside.loss);
   EXPECT_TRUE(at::equal(alone.all, beside.all));
   EXPECT_EQ(Find(alone.profiles, "stream_grad"), Find(beside.profiles, "stream_grad"));
+}
+
+struct Evaluated {
+  at::Tensor losses;
+  Tape tape;
+};
+
+// After another batch, whose tape is not part of this one's.
+Evaluated EvaluatedInShards(const std::string& placement, const Batch& batch, int threads) {
+  at::set_num_threads(threads);
+  const Forwarded run(placement, LongEnough(), /*factor=*/4);
+  const ShardedModel sharded(run.spec, run.parameters, kMoreSequences, threads);
+  EXPECT_EQ(sharded.shards(), 3);
+  std::vector<Tape> tapes = {run.tape};
+  const at::Tensor losses = sharded.SequenceLosses(batch, /*step=*/3, &tapes);
+  EXPECT_FALSE(losses.requires_grad());
+  EXPECT_EQ(tapes.size(), 4u);
+  tapes.erase(tapes.begin());
+  at::set_num_threads(1);
+  return {losses, JoinTapes(std::move(tapes))};
+}
+
+void ExpectNear(const at::Tensor& got, const at::Tensor& want) {
+  ASSERT_EQ(got.defined(), want.defined());
+  if (!want.defined()) return;
+  ASSERT_EQ(got.sizes(), want.sizes());
+  EXPECT_LE((got - want).abs().max().item<double>(), 1e-11 * want.abs().max().item<double>());
+}
+
+void ExpectSameBits(const Evaluated& one, const Evaluated& other) {
+  EXPECT_TRUE(at::equal(one.losses, other.losses));
+  for (size_t s = 0; s < one.tape.hidden.size(); ++s) {
+    EXPECT_TRUE(at::equal(one.tape.hidden[s], other.tape.hidden[s])) << s;
+  }
+}
+
+TEST_P(Shards, EvaluateToTheLossesAndTheTapeOfTheWholeBatch) {
+  const Batch batch = RandomBatch(29, kMoreSequences);
+  const Forwarded run(GetParam(), LongEnough(), /*factor=*/4);
+  const at::NoGradGuard no_grad;
+  Tape whole;
+  const at::Tensor logits = run.model.Forward(batch.inputs, {.step = 3, .tape = &whole});
+  const Evaluated divided = EvaluatedInShards(GetParam(), batch, 1);
+  ExpectNear(divided.losses, CrossEntropyBySequence(logits, batch.targets));
+  ASSERT_EQ(divided.tape.hidden.size(), whole.hidden.size());
+  for (size_t s = 0; s < whole.hidden.size(); ++s) {
+    ExpectNear(divided.tape.hidden[s], whole.hidden[s]);
+  }
+  ASSERT_EQ(divided.tape.sublayers.size(), whole.sublayers.size());
+  for (size_t s = 0; s < whole.sublayers.size(); ++s) {
+    for (const auto member :
+         {&SublayerTape::raw, &SublayerTape::out, &SublayerTape::q, &SublayerTape::k}) {
+      ExpectNear(divided.tape.sublayers[s].*member, whole.sublayers[s].*member);
+    }
+  }
+}
+
+// One after the other on one thread; two side by side; all three on five threads.
+TEST_P(Shards, EvaluateToTheSameBitsOnOneTwoAndFiveThreads) {
+  const Batch batch = RandomBatch(29, kMoreSequences);
+  const Evaluated alone = EvaluatedInShards(GetParam(), batch, 1);
+  for (const int threads : {2, 5}) {
+    ExpectSameBits(alone, EvaluatedInShards(GetParam(), batch, threads));
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(All, Shards, EachPlacement(), PlacementTestName);
