@@ -12,7 +12,9 @@
 namespace normlab::model {
 namespace {
 
-at::Tensor Rms(const at::Tensor& x) { return x.to(at::kDouble).square().mean().sqrt(); }
+// Row by row first: a sum of everything is shared out among the threads, and its last bits hang on
+// how many there are.
+at::Tensor Rms(const at::Tensor& x) { return x.to(at::kDouble).square().mean(-1).mean().sqrt(); }
 
 at::Tensor RowNorms(const at::Tensor& x) { return x.square().sum(-1).sqrt(); }
 

@@ -224,20 +224,20 @@ TEST(ResumeOptions, StopRulesLookBackBehindTheResume) {
   EXPECT_EQ(GoOnAfter(losses), TrainerExit::kStoppedByPolicy);
 }
 
-// At a width where the libraries do share out the work, with two shards a step: one after the other
-// on one thread, side by side on two, and one after the other on all of five.
+// At a width where the libraries do share out the work, with two shards a step and an evaluation:
+// one after the other on one thread, side by side on two, and one after the other on all of five.
 TEST(Threads, OneTwoAndFiveGiveTheSameBits) {
   const TempDir dir;
   TrainSetup setup;
   setup.config = TinyConfig("peri");
   for (const auto& [key, text] : {std::pair{"model.width", "128"},
-                                  {"model.seq_len", "64"},
-                                  {"train.batch", "17"},
+                                  {"model.seq_len", "128"},
+                                  {"train.batch", "9"},
                                   {"probe.every", "2"},
                                   {"train.steps", "5"}}) {
     CHECK_OK(setup.config.Parse(key, text));
   }
-  setup.data_dir = TinyDataset(dir);
+  setup.data_dir = TinyDataset(dir, /*sentences=*/800);
   std::vector<Finished> runs;
   for (const int threads : {1, 2, 5}) {
     at::set_num_threads(threads);

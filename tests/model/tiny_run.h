@@ -70,9 +70,9 @@ inline std::string TextDataset(const TempDir& dir, const std::string& name,
 }
 
 // A data set of a repeated sentence; returns its folder.
-inline std::string TinyDataset(const TempDir& dir) {
+inline std::string TinyDataset(const TempDir& dir, int sentences = 80) {
   std::string text;
-  for (int i = 0; i < 80; ++i) {
+  for (int i = 0; i < sentences; ++i) {
     text += "In the beginning was the word " + std::to_string(i * i % 97) + ". ";
   }
   return TextDataset(dir, "tiny", text);
