@@ -16,15 +16,6 @@ __device__ __forceinline__ void StoreProbes(void* probes, std::int64_t row, doub
   StoreGlobal(out + 2, static_cast<Real>(angle));
 }
 
-// Angle in [0, pi] of a step of theta along a great circle; NaN where theta is not finite.
-__device__ __forceinline__ double WrappedAngle(double theta) {
-  constexpr double kPi = 3.14159265358979323846;
-  theta = fabs(theta);
-  if (!(theta < 1e15)) return theta - theta;
-  theta -= 2 * kPi * static_cast<double>(static_cast<std::int64_t>(theta / (2 * kPi)));
-  return theta > kPi ? 2 * kPi - theta : theta;
-}
-
 // Sums of |y| and of y^2 over the row as stored.
 template <class Layout>
 __device__ __forceinline__ void MagnitudeSums(const RegisterRow<Layout>& y, float (&sums)[2]) {

@@ -12,6 +12,7 @@
 #include <cstdint>
 
 #include "kernels/common/vec_native.h"
+#include "kernels/include/normlab_kernels.h"
 
 namespace normlab::kernels::NORMLAB_ISA {
 
@@ -234,13 +235,12 @@ struct RowTotals {
 
 // The stream/branch pairs of the C interface, as template arguments of visit.template Run<...>().
 template <class Visitor>
-NORMLAB_INLINE void VisitTypes(int stream, int branch, Visitor visit) {
-  constexpr int kF64 = 1, kBf16 = 2;
-  if (stream == kF64) {
+NORMLAB_INLINE void VisitTypes(normlab_dtype stream, normlab_dtype branch, Visitor visit) {
+  if (stream == NORMLAB_F64) {
     visit.template Run<double, double, double>();
-  } else if (stream == kBf16) {
+  } else if (stream == NORMLAB_BF16) {
     visit.template Run<float, Bf16, Bf16>();
-  } else if (branch == kBf16) {
+  } else if (branch == NORMLAB_BF16) {
     visit.template Run<float, float, Bf16>();
   } else {
     visit.template Run<float, float, float>();

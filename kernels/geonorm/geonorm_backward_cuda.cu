@@ -196,7 +196,7 @@ extern "C" int NORMLAB_DEVICE(geonorm_backward)(const normlab_geonorm_options* o
   NORMLAB_RETURN_IF_FAULT(CheckNumber("workspace", workspace));
   const auto learned = learned_angle != nullptr ? *learned_angle : normlab_cuda_learned_angle{};
   NORMLAB_RETURN_IF_FAULT(CheckLearned(learned, args->x.dtype));
-  const Rule rule = MakeRule(*options);
+  const Rule rule = row::AngleRule(*options);
   double* partials = args->dangle != nullptr ? static_cast<double*>(workspace) : nullptr;
   return DispatchTypes(args->x.dtype, args->v.dtype, [&](auto types) {
     using Pair = decltype(types);

@@ -16,21 +16,7 @@
 namespace normlab::kernels::NORMLAB_ISA {
 namespace {
 
-constexpr double kPi = 3.14159265358979323846;
-
 using Rule = GeoAngle<double>;
-
-Rule MakeRule(const normlab_geonorm_options& options) {
-  Rule rule{};
-  rule.retraction = options.retraction;
-  rule.alpha = options.alpha;
-  rule.scale = options.scale;
-  rule.bias = options.bias;
-  rule.clamp = options.angle_clamp > 0 ? options.angle_clamp : __builtin_inf();
-  rule.has_fixed_angle = options.has_fixed_angle != 0;
-  rule.fixed_angle = options.fixed_angle;
-  return rule;
-}
 
 struct RowCurve {
   GeoCurve<double> curve;
@@ -53,20 +39,13 @@ NORMLAB_INLINE void WriteOutput(const X* x, const V* v, X* y, std::int64_t cols,
   });
 }
 
-// Angle between x and y in [0, pi].
-double Wrapped(double theta) {
-  theta = Absolute(theta);
-  theta -= 2 * kPi * static_cast<double>(static_cast<std::int64_t>(theta / (2 * kPi)));
-  return theta > kPi ? 2 * kPi - theta : theta;
-}
-
 template <class Real, class X>
 void WriteProbes(const normlab_geonorm_forward_args& args, std::int64_t row, double theta) {
   Real* out = static_cast<Real*>(args.probes) + row * NORMLAB_ROW_PROBES;
   Real absolute;
   MagnitudeSums<Real>(Row<X>(args.y, row), args.y.cols, &absolute, &out[1]);
   out[0] = absolute / static_cast<Real>(args.y.cols);
-  out[2] = static_cast<Real>(theta < 1e15 ? Wrapped(theta) : theta - theta);
+  out[2] = static_cast<Real>(WrappedAngle(theta));
 }
 
 template <class Kept>
@@ -320,7 +299,7 @@ struct Forward {
 
   template <class Real, class X, class V>
   void Run() {
-    const Rule rule = MakeRule(options);
+    const Rule rule = AngleRule(options);
     // The scalars of short rows are worked out side by side; a long row had better be written while
     // it is in the cache, alone.
     const bool is_long = IsLong<X>(args.x.cols);
@@ -344,7 +323,7 @@ struct Backward {
 
   template <class Real, class X, class V>
   void Run() {
-    const Rule rule = MakeRule(options);
+    const Rule rule = AngleRule(options);
     const bool is_long = IsLong<X>(args.x.cols);
     for (std::int64_t row = begin; row < end; row += kBlockRows) {
       const int count = end - row < kBlockRows ? static_cast<int>(end - row) : kBlockRows;

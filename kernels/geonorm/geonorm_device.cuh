@@ -13,18 +13,6 @@ namespace normlab::kernels {
 
 using Rule = row::GeoAngle<double>;
 
-inline Rule MakeRule(const normlab_geonorm_options& options) {
-  Rule rule{};
-  rule.retraction = options.retraction;
-  rule.alpha = options.alpha;
-  rule.scale = options.scale;
-  rule.bias = options.bias;
-  rule.clamp = options.angle_clamp > 0 ? options.angle_clamp : HUGE_VAL;
-  rule.has_fixed_angle = options.has_fixed_angle != 0;
-  rule.fixed_angle = options.fixed_angle;
-  return rule;
-}
-
 inline int CheckLearned(const normlab_cuda_learned_angle& learned, normlab_dtype stream) {
   NORMLAB_RETURN_IF_FAULT(CheckPointer("learned scale", learned.scale, stream));
   return CheckPointer("learned bias", learned.bias, stream);

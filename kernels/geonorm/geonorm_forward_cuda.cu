@@ -61,7 +61,7 @@ __global__ void __launch_bounds__(Layout::kBlock, 1)
       MagnitudeSums(x, magnitudes);
       if (own.thread == 0) {
         StoreProbes<float>(args.probes, at, magnitudes[0] / Layout::kCols, magnitudes[1],
-                           WrappedAngle(theta));
+                           row::WrappedAngle(theta));
       }
     }
   }
@@ -101,7 +101,7 @@ __global__ void __launch_bounds__(kAnyWidthBlock, 1)
       MagnitudeSumsAny(y, args.x.cols, magnitudes);
       if (threadIdx.x == 0) {
         StoreProbes<Real>(args.probes, at, magnitudes[0] / static_cast<double>(args.x.cols),
-                          magnitudes[1], WrappedAngle(theta));
+                          magnitudes[1], row::WrappedAngle(theta));
       }
     }
   }
@@ -144,7 +144,7 @@ extern "C" int NORMLAB_DEVICE(geonorm_forward)(const normlab_geonorm_options* op
   NORMLAB_RETURN_IF_FAULT(CheckNumber("zero_rows", args->zero_rows));
   const auto learned = learned_angle != nullptr ? *learned_angle : normlab_cuda_learned_angle{};
   NORMLAB_RETURN_IF_FAULT(CheckLearned(learned, args->x.dtype));
-  const Rule rule = MakeRule(*options);
+  const Rule rule = row::AngleRule(*options);
   return DispatchTypes(args->x.dtype, args->v.dtype, [&](auto types) {
     using Pair = decltype(types);
     return DispatchWidthOf<Pair>(args->x.cols, ForwardLaunch<Pair>{rule, learned, *args, stream});

@@ -15,7 +15,10 @@
 #ifndef NORMLAB_KERNELS_GEONORM_GEONORM_ROW_H_
 #define NORMLAB_KERNELS_GEONORM_GEONORM_ROW_H_
 
+#include <cstdint>
+
 #include "kernels/common/portable_math.h"
+#include "kernels/include/normlab_kernels.h"
 
 namespace normlab::kernels::NORMLAB_ROW_NAMESPACE {
 
@@ -36,6 +39,25 @@ struct GeoAngle {
 template <class Real>
 NORMLAB_HD inline Real LeastTangent(const GeoAngle<Real>& rule, bool gradients_wanted) {
   return rule.VanishesWithU() && !gradients_wanted ? Real(-1e30) : Real(1e-30);
+}
+
+inline GeoAngle<double> AngleRule(const normlab_geonorm_options& options) {
+  return {options.retraction,
+          options.alpha,
+          options.scale,
+          options.bias,
+          options.angle_clamp > 0 ? options.angle_clamp : HUGE_VAL,
+          options.fixed_angle,
+          options.has_fixed_angle != 0};
+}
+
+// Angle in [0, pi] of a step of theta along a great circle; NaN where theta is not finite.
+NORMLAB_HD inline double WrappedAngle(double theta) {
+  constexpr double kPi = 3.14159265358979323846;
+  theta = Absolute(theta);
+  if (!(theta < 1e15)) return theta - theta;
+  theta -= 2 * kPi * static_cast<double>(static_cast<std::int64_t>(theta / (2 * kPi)));
+  return theta > kPi ? 2 * kPi - theta : theta;
 }
 
 // C and T of a row, their derivatives in p, and what the angle's own parameters need.
@@ -72,11 +94,11 @@ NORMLAB_HD inline void ExpSeries(Real q, Real* c, Real* s, Real* dc, Real* ds) {
 // C and S of the three retractions and their derivatives, as functions of q = (angle before)^2.
 template <class Real>
 NORMLAB_HD inline void SmoothCurve(int retraction, Real q, Real* c, Real* s, Real* dc, Real* ds) {
-  if (retraction == 1) {  // projection
+  if (retraction == NORMLAB_PROJECTION) {
     const Real root = 1 / Sqrt(1 + q);
     *c = *s = root;
     *dc = *ds = Real(-0.5) * root / (1 + q);
-  } else if (retraction == 2) {  // Cayley
+  } else if (retraction == NORMLAB_CAYLEY) {
     const Real share = 1 / (1 + q / 4);
     *c = 2 * share - 1;
     *s = share;
@@ -95,11 +117,11 @@ NORMLAB_HD inline void SmoothCurve(int retraction, Real q, Real* c, Real* s, Rea
 
 template <class Real>
 NORMLAB_HD inline Real Retract(int retraction, Real angle, Real* slope) {
-  if (retraction == 1) {
+  if (retraction == NORMLAB_PROJECTION) {
     *slope = 1 / (1 + angle * angle);
     return ArcTan(angle);
   }
-  if (retraction == 2) {
+  if (retraction == NORMLAB_CAYLEY) {
     *slope = 1 / (1 + angle * angle / 4);
     return 2 * ArcTan(angle / 2);
   }

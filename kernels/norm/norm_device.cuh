@@ -5,6 +5,7 @@
 #define NORMLAB_KERNELS_NORM_NORM_DEVICE_CUH_
 
 #include "kernels/common/device_rows.cuh"
+#include "kernels/norm/relaxed_eps.h"
 
 namespace normlab::kernels {
 
@@ -45,13 +46,6 @@ struct Statistics {
   }
 };
 
-// eps as it acts on the row: dividing the row by m = max|x|/8 multiplies eps by m^2 and changes
-// nothing else. A row of zeros keeps eps.
-__device__ __forceinline__ double RelaxedEps(double eps, double largest) {
-  const double share = largest / 8;
-  return share > 0 ? eps * share * share : eps;
-}
-
 // ---- rows in registers -------------------------------------------------------------------------
 
 template <class Layout>
@@ -78,7 +72,7 @@ __device__ __forceinline__ Statistics StatisticsOf(const normlab_norm_options& o
                                                    RegisterRow<Layout>* x) {
   const bool centred = options.kind == NORMLAB_LAYERNORM;
   double eps = options.eps;
-  if (options.pb_relax != 0) eps = RelaxedEps(eps, Largest(*x));
+  if (options.pb_relax != 0) eps = row::RelaxedEps(eps, Largest(*x));
   float scale = 1, mean, variance;
 #pragma unroll 1
   for (int pass = 0;; ++pass) {
@@ -178,7 +172,7 @@ __device__ __forceinline__ Statistics AnyStatistics(const normlab_norm_options& 
   if (options.pb_relax != 0) {
     double largest = 0;
     EachOwnColumn(cols, [&](std::int64_t c) { largest = Maximum{}(largest, fabs(value(c))); });
-    eps = RelaxedEps(eps, ReduceRow<kAnyWidthBlock>(largest, Maximum{}));
+    eps = row::RelaxedEps(eps, ReduceRow<kAnyWidthBlock>(largest, Maximum{}));
   }
   if (options.kind == NORMLAB_LAYERNORM) {
     double sum = 0;

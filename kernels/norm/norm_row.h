@@ -8,6 +8,7 @@
 
 #include "kernels/common/portable_math.h"
 #include "kernels/common/row_access.h"
+#include "kernels/norm/relaxed_eps.h"
 
 namespace normlab::kernels::NORMLAB_ISA {
 
@@ -54,21 +55,12 @@ NORMLAB_INLINE void Moments(bool centred, const X* x, std::int64_t cols, Real* m
   *variance = squares.Total() / static_cast<Real>(cols);
 }
 
-// eps as it acts on the row: dividing the row by m = max|x|/8 multiplies eps by m^2 and changes
-// nothing else. A row of zeros keeps eps.
-template <class Real, class X>
-NORMLAB_INLINE double EffectiveEps(const normlab_norm_options& options, const X* x,
-                                   std::int64_t cols) {
-  if (options.pb_relax == 0) return options.eps;
-  const double share = LargestMagnitude<Real>(x, cols) / 8;
-  return share > 0 ? options.eps * share * share : options.eps;
-}
-
 template <class Real, class X>
 NORMLAB_INLINE NormStatistics RowStatistics(const normlab_norm_options& options, const X* x,
                                             std::int64_t cols) {
   const bool centred = options.kind == NORMLAB_LAYERNORM;
-  const double eps = EffectiveEps<Real>(options, x, cols);
+  double eps = options.eps;
+  if (options.pb_relax != 0) eps = RelaxedEps(eps, LargestMagnitude<Real>(x, cols));
   Real mean, variance;
   Moments<Real>(centred, x, cols, &mean, &variance);
   double total = static_cast<double>(variance) + eps;
