@@ -1,6 +1,5 @@
 // C interface of GeoNorm on the CPU: checks, then rows split over tasks.
 #include <cmath>
-#include <vector>
 
 #include "kernels/common/isa_table.h"
 #include "kernels/common/past_caches.h"
@@ -83,7 +82,6 @@ extern "C" int normlab_geonorm_forward(const normlab_geonorm_options* options,
                                   TaskBegin(rows, tasks, i + 1), past);
   });
   if (args->zero_rows != nullptr) {
-    *args->zero_rows = 0;
     for (std::int64_t i = 0; i < tasks; ++i) *args->zero_rows += zero_rows[i];
   }
   return NORMLAB_OK;

@@ -2,11 +2,23 @@
 // fused residual forms. The CUDA interface (normlab_kernels_cuda.h) takes the same structs.
 //
 // Every function returns NORMLAB_OK, or NORMLAB_INVALID_ARGUMENT with nothing written; the
-// sentence is then in normlab_last_error(), which belongs to the calling thread. Buffers belong
-// to the caller. Outputs are written (never added to) and lie apart from each other and from
-// inputs; but y, dx and dv of GeoNorm and of the norms may be an input matrix itself (same data,
-// row stride and dtype). Functions are thread-safe. Results do not depend on the executor or on the
-// number of threads.
+// sentence is then in normlab_last_error(), which belongs to the calling thread. Pointers to
+// options, forms and arguments must not be NULL. Buffers belong to the caller, and nothing is
+// allocated. Outputs are written (never added to, but for zero_rows) and lie apart from each other
+// and from inputs; but y, dx and dv of GeoNorm and of the norms may be an input matrix itself (same
+// data, row stride and dtype). Functions are thread-safe. Results do not depend on the executor or
+// on the number of threads.
+//
+// Range: an F32 or BF16 row may have any finite values; rows whose sums leave the range of fp32 are
+// worked out again. F64 rows have no wider arithmetic to turn to: |x|^2 and |u|^2 must be normal
+// numbers, say 1e-150 < |x| < 1e150, or digits are lost, at last all of them. Where a thread
+// flushes subnormal numbers to zero (FTZ, DAZ), a row of nothing else counts as a row of zeros; all
+// threads of an executor must then do so. NaN and Inf stay in their row.
+//
+// Sources: GeoNorm is arXiv 2601.22095, its definition and options docs/science.md, section 2; the
+// retractions are those of SpheretNorm, arXiv 2608.02668. LayerNorm is arXiv 1607.06450,
+// RMSNorm arXiv 1910.07467, PB-relax CogView, arXiv 2105.13290. The forms of residual updates with
+// their sources are the table of docs/science.md, section 1.
 #ifndef NORMLAB_KERNELS_INCLUDE_NORMLAB_KERNELS_H_
 #define NORMLAB_KERNELS_INCLUDE_NORMLAB_KERNELS_H_
 
@@ -71,7 +83,9 @@ typedef struct {
 // Reals that the forward pass saves per row for the backward pass: |x|^2, <x,v>/|x|^2, |u|^2 and
 // t^2 before clamp and retraction (0 for a fixed angle).
 enum { NORMLAB_GEONORM_SAVED = 4 };
-// Reals per row for probes: mean |y_i|, sum y_i^2, and the angle between x and y in radians.
+// Reals per row for probes: mean |y_i|, sum y_i^2, and the angle between x and y in radians. A sum
+// beyond the Real's range is Inf. The angle is NaN where a residual update's row is zero or has a
+// sum of squares beyond that range (for fp32, beyond |y| = 1.8e19); GeoNorm's is right there too.
 enum { NORMLAB_ROW_PROBES = 3 };
 
 typedef struct {
@@ -80,7 +94,7 @@ typedef struct {
   normlab_matrix y;    // out, dtype of x
   void* saved;         // Real[rows][NORMLAB_GEONORM_SAVED], out; NULL when not wanted
   void* probes;        // Real[rows][NORMLAB_ROW_PROBES], out; NULL when not wanted
-  int64_t* zero_rows;  // out: number of rows with x = 0 (there y = x); NULL when not wanted
+  int64_t* zero_rows;  // the number of rows with x = 0 (there y = x) is added; NULL: not wanted
 } normlab_geonorm_forward_args;
 
 typedef struct {
@@ -173,6 +187,8 @@ typedef struct {
   normlab_matrix stream;  // new stream, out, dtype of x
   normlab_matrix next;    // norm of the new stream as stored, out, dtype of g; unused without it
   void* probes;           // Real[rows][NORMLAB_ROW_PROBES] of the new stream against x; or NULL
+  void* workspace;        // normlab_residual_forward_workspace bytes; may be NULL without rows, and
+                          // on CUDA
 } normlab_residual_forward_args;
 
 typedef struct {
@@ -189,6 +205,8 @@ typedef struct {
   void* workspace;         // normlab_residual_backward_workspace bytes; may be NULL without rows
 } normlab_residual_backward_args;
 
+NORMLAB_API int64_t normlab_residual_forward_workspace(int64_t rows, int64_t cols,
+                                                       normlab_dtype stream);
 NORMLAB_API int64_t normlab_residual_backward_workspace(int64_t rows, int64_t cols,
                                                         normlab_dtype stream);
 NORMLAB_API int normlab_residual_forward(const normlab_residual_form* form,

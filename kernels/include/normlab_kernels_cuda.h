@@ -1,8 +1,9 @@
 // CUDA interface of normlab's residual norms. The structs are those of normlab_kernels.h, with
-// every pointer in device memory. Work is queued on `stream` (a cudaStream_t) and never waited for;
-// nothing is allocated, so every call can be captured in a graph. Results do not depend on the
-// device's size. One launch per call, and one or two small ones after it where gradients of
-// parameters (dangle, dgain, dbias, db, db_columns) are wanted.
+// every pointer in device memory. Work is queued on `stream` (a cudaStream_t, whose device must be
+// the current one of the calling thread) and never waited for; nothing is allocated, so every call
+// can be captured in a graph. Results do not depend on the device's size. One launch per call, and
+// one or two small ones after it where gradients of parameters (dangle, dgain, dbias, db,
+// db_columns) are wanted.
 //
 // Beside the faults of the CPU interface: for F32 and BF16 matrices whose width is one of the
 // presets' (768, 1024, 1280, 1600, 2048; also 128 and 384), rows, gains, biases, b_columns and
@@ -24,8 +25,7 @@ typedef struct {
   const void* bias;
 } normlab_cuda_learned_angle;
 
-// zero_rows, where given, is added to, so that one counter can serve a whole step. `learned` may be
-// NULL.
+// `learned` may be NULL.
 NORMLAB_API int normlab_cuda_geonorm_forward(const normlab_geonorm_options* options,
                                              const normlab_geonorm_forward_args* args,
                                              const normlab_cuda_learned_angle* learned,

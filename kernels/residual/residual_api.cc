@@ -1,6 +1,4 @@
 // C interface of residual updates on the CPU: checks, rows split over tasks, column sums.
-#include <vector>
-
 #include "kernels/common/column_sums.h"
 #include "kernels/common/isa_table.h"
 #include "kernels/common/past_caches.h"
@@ -10,6 +8,8 @@
 
 namespace normlab::kernels {
 namespace {
+
+constexpr int kScratchRows = 3;  // per task, in both directions
 
 constexpr const ResidualRows* kTables[kCpuIsaCount] = NORMLAB_ISA_TABLES(kResidualRows);
 
@@ -25,12 +25,12 @@ void Outputs(const normlab_residual_form& form, const normlab_residual_backward_
   outputs[kBranchFactor] = args.db_columns;
 }
 
-// The workspace holds, per task, one partial per column sum and three rows of scratch.
+// The workspace holds, per task, one partial per column sum and the rows of scratch.
 template <class Real>
 void BackwardTasks(const ResidualRows& table, const normlab_residual_form& form,
                    const normlab_residual_backward_args& args, const normlab_executor* executor) {
   const std::int64_t rows = args.dx.rows, cols = args.dx.cols, tasks = TaskCount(rows);
-  const std::int64_t stride = (kResidualSums + 3) * cols;
+  const std::int64_t stride = (kResidualSums + kScratchRows) * cols;
   Real* partials = static_cast<Real*>(args.workspace);
   void* outputs[kResidualSums];
   Outputs(form, args, outputs);
@@ -61,25 +61,34 @@ void BackwardTasks(const ResidualRows& table, const normlab_residual_form& form,
 
 using namespace normlab::kernels;
 
+extern "C" int64_t normlab_residual_forward_workspace(int64_t rows, int64_t cols,
+                                                      normlab_dtype stream) {
+  return kScratchRows * TaskCount(rows) * cols * RealBytes(stream);
+}
+
 extern "C" int64_t normlab_residual_backward_workspace(int64_t rows, int64_t cols,
                                                        normlab_dtype stream) {
-  return (kResidualSums + 3) * TaskCount(rows) * cols * RealBytes(stream);
+  return (kResidualSums + kScratchRows) * TaskCount(rows) * cols * RealBytes(stream);
 }
 
 extern "C" int normlab_residual_forward(const normlab_residual_form* form,
                                         const normlab_residual_forward_args* args,
                                         const normlab_executor* executor) {
   NORMLAB_RETURN_IF_FAULT(CheckResidualForward(*form, *args, 0));
+  if (args->workspace == nullptr && args->x.rows > 0) {
+    return Fail("residual: the forward pass needs a workspace");
+  }
+  NORMLAB_RETURN_IF_FAULT(CheckPointer("workspace", args->workspace, args->x.dtype));
   const ResidualRows* table = ActiveTable(kTables);
   if (table == nullptr) return NORMLAB_INVALID_ARGUMENT;
   const std::int64_t rows = args->x.rows, tasks = TaskCount(rows);
   const bool past = GoesPastCaches(
       {args->x, args->g}, {args->stream, form->next.present != 0 ? args->next : normlab_matrix{}});
+  const std::int64_t own_bytes = kScratchRows * args->x.cols * RealBytes(args->x.dtype);
+  char* scratch = static_cast<char*>(args->workspace);
   RunTasks(executor, tasks, [&](std::int64_t i) {
-    // Enough for three rows of either Real.
-    std::vector<double> scratch(static_cast<std::size_t>(3 * args->x.cols));
     table->forward(*form, *args, TaskBegin(rows, tasks, i), TaskBegin(rows, tasks, i + 1), past,
-                   scratch.data());
+                   scratch + i * own_bytes);
   });
   return NORMLAB_OK;
 }

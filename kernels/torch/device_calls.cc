@@ -87,17 +87,14 @@ void CallGeoNormForward(const at::Tensor& on, normlab_geonorm_options options,
                         const LearnedAngle& learned, normlab_geonorm_forward_args args,
                         const at::Tensor& zero_rows) {
   CheckCounter(zero_rows, on);
+  args.zero_rows = static_cast<std::int64_t*>(DataOrNull(zero_rows));
   if (!on.is_cpu()) {
     const OnCuda cuda(on);
     const LearnedOnDevice numbers(learned, on);
-    args.zero_rows = static_cast<std::int64_t*>(DataOrNull(zero_rows));
     return ThrowUnlessOk(cuda->geonorm_forward(&options, &args, &numbers.pointers, cuda.stream()));
   }
   TakeLearned(learned, &options);
-  std::int64_t count = 0;
-  args.zero_rows = &count;
   ThrowUnlessOk(normlab_geonorm_forward(&options, &args, TorchExecutor()));
-  if (zero_rows.defined()) *zero_rows.data_ptr<std::int64_t>() += count;
 }
 
 void CallGeoNormBackward(const at::Tensor& on, normlab_geonorm_options options,
@@ -142,13 +139,16 @@ void CallNormBackward(const at::Tensor& on, const normlab_norm_options& options,
 }
 
 void CallResidualForward(const at::Tensor& on, normlab_residual_form form,
-                         const at::Tensor& learned_b, const normlab_residual_forward_args& args) {
+                         const at::Tensor& learned_b, normlab_residual_forward_args args) {
   if (!on.is_cpu()) {
     const OnCuda cuda(on);
     const at::Tensor number = RealOnDevice(learned_b, on);
     return ThrowUnlessOk(cuda->residual_forward(&form, &args, DataOrNull(number), cuda.stream()));
   }
   if (learned_b.defined()) form.b *= learned_b.detach().item<double>();
+  const at::Tensor workspace =
+      Workspace(on, normlab_residual_forward_workspace(args.x.rows, args.x.cols, args.x.dtype));
+  args.workspace = workspace.data_ptr();
   ThrowUnlessOk(normlab_residual_forward(&form, &args, TorchExecutor()));
 }
 

@@ -33,9 +33,9 @@ void CallNormForward(const at::Tensor& on, const normlab_norm_options& options,
 void CallNormBackward(const at::Tensor& on, const normlab_norm_options& options,
                       normlab_norm_backward_args args);
 
-// learned_b: one element that multiplies form.b, or undefined.
+// learned_b: one element that multiplies form.b, or undefined. Finds the workspace itself.
 void CallResidualForward(const at::Tensor& on, normlab_residual_form form,
-                         const at::Tensor& learned_b, const normlab_residual_forward_args& args);
+                         const at::Tensor& learned_b, normlab_residual_forward_args args);
 // Finds the workspace itself; args.db is dL/d(form.b · learned_b).
 void CallResidualBackward(const at::Tensor& on, normlab_residual_form form,
                           const at::Tensor& learned_b, normlab_residual_backward_args args);

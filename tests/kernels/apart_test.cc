@@ -47,11 +47,12 @@ class ApartTest : public testing::TestWithParam<std::string> {
 
   void Forward(const ResidualInputs& in, Update& update) {
     const bool next = update.form.kernel().next.present != 0;
-    ASSERT_EQ(backend_->ResidualForward(update.form.kernel(),
-                                        {in.x.View(), in.g.View(), update.stream.View(),
-                                         next ? update.next.View() : normlab_matrix{}, nullptr},
-                                        update.form.learned_b()),
-              NORMLAB_OK)
+    ASSERT_EQ(
+        backend_->ResidualForward(update.form.kernel(),
+                                  {in.x.View(), in.g.View(), update.stream.View(),
+                                   next ? update.next.View() : normlab_matrix{}, nullptr, nullptr},
+                                  update.form.learned_b()),
+        NORMLAB_OK)
         << normlab_last_error();
   }
 

@@ -46,9 +46,14 @@ class CpuBackend : public Backend {
     args.workspace = bytes > 0 ? workspace.data() : nullptr;
     return normlab_norm_backward(&options, &args, nullptr);
   }
-  int ResidualForward(const normlab_residual_form& form, const normlab_residual_forward_args& args,
+  int ResidualForward(const normlab_residual_form& form, const normlab_residual_forward_args& given,
                       std::optional<double> learned_b) override {
     const normlab_residual_form numbers = WithB(form, learned_b);
+    normlab_residual_forward_args args = given;
+    const std::int64_t bytes =
+        normlab_residual_forward_workspace(args.x.rows, args.x.cols, args.x.dtype);
+    std::vector<double> workspace(static_cast<std::size_t>(bytes / 8 + 1));
+    args.workspace = workspace.data();
     return normlab_residual_forward(&numbers, &args, nullptr);
   }
   int ResidualBackward(const normlab_residual_form& form, normlab_residual_backward_args args,

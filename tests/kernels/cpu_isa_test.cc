@@ -30,7 +30,7 @@ std::string CallEverything() {
                                              none, nullptr, nullptr, nullptr};
   normlab_residual_form form{};
   form.a = form.b = 1;
-  const normlab_residual_forward_args update{none, none, none, none, nullptr};
+  const normlab_residual_forward_args update{none, none, none, none, nullptr, nullptr};
   normlab_residual_backward_args update_back{};
   update_back.g = update_back.dx = none;
   const int codes[] = {normlab_geonorm_forward(&angle, &turn, nullptr),

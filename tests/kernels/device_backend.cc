@@ -98,8 +98,6 @@ class DeviceBackend : public Backend {
     const auto memory = new_memory_();
     Mover move(*memory);
     normlab_geonorm_forward_args args = given;
-    // The CUDA interface adds to the counter.
-    if (args.zero_rows != nullptr) *args.zero_rows = 0;
     const std::int64_t real = RealSize(args.x.dtype);
     for (normlab_matrix* m : {&args.x, &args.v, &args.y}) move.Matrix(*m);
     move.Bytes(args.saved, args.x.rows * NORMLAB_GEONORM_SAVED * real);

@@ -101,7 +101,8 @@ TEST(DeviceRefusalsTest, ParametersOfUpdatesMustStartAtMultiplesOf16Bytes) {
     form.a = form.b = 1;
     form.next = {1, kNorm, nullptr, nullptr, nullptr, nullptr, nullptr};
     change(form);
-    const normlab_residual_forward_args args{Matrix(1), Matrix(2), Matrix(3), Matrix(4), nullptr};
+    const normlab_residual_forward_args args{Matrix(1), Matrix(2), Matrix(3),
+                                             Matrix(4), nullptr,   nullptr};
     return Refusal(normlab_simt_residual_forward(&form, &args, nullptr, nullptr));
   };
   EXPECT_THAT(forward([](auto& form) { form.b_columns = Address(5, 8); }),

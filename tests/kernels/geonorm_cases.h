@@ -67,7 +67,7 @@ struct GeoNormOutputs {
 
   HostMatrix y, dx, dv;
   std::vector<double> saved, probes;  // of the arithmetic's type, which may be narrower
-  std::int64_t zero_rows = -1;
+  std::int64_t zero_rows = 0;
   double dangle[3] = {};
 
  private:

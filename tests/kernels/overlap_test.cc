@@ -67,9 +67,9 @@ TEST_P(OverlapTest, OfUpdates) {
   const TestForm form(full, kF32, 3, 128);
   Results out(in);
   const auto forward = [&](normlab_matrix stream, normlab_matrix next) {
-    EXPECT_EQ(
-        backend_->ResidualForward(form.kernel(), {in.x.View(), in.g.View(), stream, next, nullptr}),
-        NORMLAB_INVALID_ARGUMENT);
+    EXPECT_EQ(backend_->ResidualForward(form.kernel(),
+                                        {in.x.View(), in.g.View(), stream, next, nullptr, nullptr}),
+              NORMLAB_INVALID_ARGUMENT);
     return std::string(normlab_last_error());
   };
   EXPECT_THAT(forward(in.x.View(), out.next.View()),

@@ -150,7 +150,7 @@ TEST_P(ResidualPropertyTest, RefusalsNameBothSides) {
   const TestForm form({}, kF32, 3, 768);
   HostMatrix stream(NORMLAB_F32, 3, 768);
   const auto forward = [&](normlab_matrix x, normlab_matrix g) {
-    return backend_->ResidualForward(form.kernel(), {x, g, stream.View(), {}, nullptr});
+    return backend_->ResidualForward(form.kernel(), {x, g, stream.View(), {}, nullptr, nullptr});
   };
   EXPECT_EQ(forward(in.x.View(), narrow.g.View()), NORMLAB_INVALID_ARGUMENT);
   EXPECT_THAT(normlab_last_error(), AllOf(HasSubstr("[3, 768]"), HasSubstr("[3, 760]")));

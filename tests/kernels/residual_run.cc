@@ -49,7 +49,7 @@ void RunResidual(Backend& backend, const TestForm& form, const ResidualInputs& i
   ASSERT_EQ(backend.ResidualForward(kernel,
                                     {in.x.View(), in.g.View(), out.stream.View(),
                                      next ? out.next.View() : normlab_matrix{},
-                                     probes ? out.probes.View().data : nullptr},
+                                     probes ? out.probes.View().data : nullptr, nullptr},
                                     form.learned_b()),
             NORMLAB_OK)
       << normlab_last_error();

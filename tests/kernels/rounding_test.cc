@@ -62,8 +62,8 @@ TEST_P(RoundingTest, SumOfTwoBf16) {
       in.g.Set(0, c, sum.other);
     }
     const TestForm form({}, kBf16, 1, cols);
-    ASSERT_EQ(backend_->ResidualForward(form.kernel(),
-                                        {in.x.View(), in.g.View(), stream.View(), {}, nullptr}),
+    ASSERT_EQ(backend_->ResidualForward(
+                  form.kernel(), {in.x.View(), in.g.View(), stream.View(), {}, nullptr, nullptr}),
               NORMLAB_OK)
         << normlab_last_error();
     for (std::int64_t c = 0; c < cols; ++c) {

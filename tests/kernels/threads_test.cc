@@ -124,8 +124,10 @@ struct ResidualOutputs {
         probes(NORMLAB_F32, in.x.rows(), NORMLAB_ROW_PROBES),
         form({1.1, 0.7, true, NormChoice::kRmsNorm, NormChoice::kLayerNorm, NormChoice::kLayerNorm},
              {in.x.dtype(), in.g.dtype()}, in.x.rows(), in.x.cols()) {
-    const normlab_residual_forward_args forward{in.x.View(), in.g.View(), stream.View(),
-                                                next.View(), probes.View().data};
+    std::vector<char> scratch(static_cast<std::size_t>(
+        normlab_residual_forward_workspace(in.x.rows(), in.x.cols(), in.x.dtype())));
+    const normlab_residual_forward_args forward{in.x.View(), in.g.View(),        stream.View(),
+                                                next.View(), probes.View().data, scratch.data()};
     EXPECT_EQ(normlab_residual_forward(&form.kernel(), &forward, executor), NORMLAB_OK);
     std::vector<char> workspace(static_cast<std::size_t>(
         normlab_residual_backward_workspace(in.x.rows(), in.x.cols(), NORMLAB_F32)));
@@ -175,6 +177,18 @@ TEST_P(ResidualThreadsTest, ResultsDoNotDependOnThreads) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Types, ResidualThreadsTest, testing::Values(0, 1, 2));
+
+// Nothing is allocated inside a task: a C executor could not pass an exception on.
+TEST(ResidualForwardTest, NeedsAWorkspace) {
+  const ResidualInputs in = MakeResidualInputs(kTypes[0], 3, 20, 71);
+  HostMatrix stream(NORMLAB_F32, 3, 20);
+  normlab_residual_forward_args args{in.x.View(), in.g.View(), stream.View(), {}, nullptr, nullptr};
+  const TestForm form({}, kTypes[0], 3, 20);
+  EXPECT_EQ(normlab_residual_forward(&form.kernel(), &args, nullptr), NORMLAB_INVALID_ARGUMENT);
+  EXPECT_THAT(normlab_last_error(), testing::HasSubstr("needs a workspace"));
+  args.x.rows = args.g.rows = args.stream.rows = 0;
+  EXPECT_EQ(normlab_residual_forward(&form.kernel(), &args, nullptr), NORMLAB_OK);
+}
 
 }  // namespace
 }  // namespace normlab::kernels
