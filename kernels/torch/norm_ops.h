@@ -4,9 +4,14 @@
 // where HasKernels says so. On CUDA work is queued on LibTorch's current stream, and nobody waits
 // for it. Types: stream and branch fp32, bf16 or fp64 alike, or an fp32 stream with a bf16 branch.
 // Gains and biases are [D] in any floating type (used as fp32, or fp64 where the stream is fp64).
-// A fault (shape, type, layout, alignment) throws c10::Error with a sentence naming both sides.
+// A fault (shape, type, layout, alignment, device) throws c10::Error with a sentence naming both
+// sides.
 // On the CPU rows are split over LibTorch's own threads; results do not depend on how many there
 // are.
+//
+// They can be differentiated once: under create_graph the backward passes still give their
+// gradients, but a derivative of those throws c10::Error. Gradients of gradients need the same
+// mathematics in tensor operations.
 #ifndef NORMLAB_KERNELS_TORCH_NORM_OPS_H_
 #define NORMLAB_KERNELS_TORCH_NORM_OPS_H_
 

@@ -4,31 +4,19 @@
 
 #include <torch/csrc/autograd/custom_function.h>
 
-#include <ATen/ops/empty.h>
-
-#include <array>
-
-#include "kernels/torch/device_calls.h"
+#include "kernels/torch/differentiable_once.h"
+#include "kernels/torch/dispatch.h"
+#include "kernels/torch/passes.h"
 #include "kernels/torch/tensor_access.h"
 
 namespace normlab::kernels {
 namespace {
 
 using torch::autograd::AutogradContext;
-using torch::autograd::Variable;
 using torch::autograd::variable_list;
 
-constexpr std::size_t kStages = 3;  // branch, post, next
-
-// What the node keeps beside tensors; a custom class would be the alternative to saved_data.
-struct Form {
-  double a, b;
-  std::array<bool, kStages> present;
-  std::array<normlab_norm_options, kStages> options;
-};
-
-Form FormOf(const ResidualSpec& spec) {
-  Form form{spec.a, spec.b, {}, {}};
+ResidualForm FormOf(const ResidualSpec& spec) {
+  ResidualForm form{spec.a, spec.b};
   const std::optional<NormSpec>* norms[kStages] = {&spec.branch_norm, &spec.post_norm,
                                                    &spec.next_norm};
   for (std::size_t k = 0; k < kStages; ++k) {
@@ -40,185 +28,87 @@ Form FormOf(const ResidualSpec& spec) {
   return form;
 }
 
-std::vector<double> Packed(const Form& form) {
-  std::vector<double> numbers = {form.a, form.b};
-  for (std::size_t k = 0; k < kStages; ++k) {
-    numbers.insert(numbers.end(), {form.present[k] ? 1.0 : 0.0, double(form.options[k].kind),
-                                   form.options[k].eps, double(form.options[k].pb_relax)});
-  }
-  return numbers;
+Tensors ForwardPass(const at::Tensor& x, const at::Tensor& g, const ResidualParameters& parameters,
+                    const std::vector<double>& form, const at::Tensor& probes) {
+  if (probes.defined()) return ObservedResidualForward(x, g, parameters, form, probes);
+  static const Pass pass("normlab::_residual_forward", &ResidualForward);
+  return pass(x, g, parameters, form);
 }
-
-Form Unpacked(const std::vector<double>& numbers) {
-  Form form{numbers[0], numbers[1], {}, {}};
-  for (std::size_t k = 0; k < kStages; ++k) {
-    const double* at = &numbers[2 + 4 * k];
-    form.present[k] = at[0] != 0;
-    form.options[k] = {static_cast<normlab_norm_kind>(static_cast<int>(at[1])), at[2],
-                       static_cast<int>(at[3])};
-  }
-  return form;
-}
-
-// The C form together with the tensors that its pointers point into.
-struct BoundForm {
-  normlab_residual_form form{};
-  std::array<at::Tensor, 2 * kStages> parameters;
-  at::Tensor factors;  // [D], or undefined
-  at::Tensor number;   // one element that multiplies b, or undefined
-
-  // parameters: gain and bias of each stage; b_tensor may be undefined.
-  BoundForm(const Form& wanted, const variable_list& given, const at::Tensor& b_tensor,
-            const at::Tensor& stream) {
-    form.a = wanted.a;
-    form.b = wanted.b;
-    if (b_tensor.defined() && b_tensor.numel() == 1) {
-      number = b_tensor;
-    } else if (b_tensor.defined()) {
-      factors = AsParameter("b", b_tensor, stream);
-      form.b_columns = factors.data_ptr();
-    }
-    normlab_norm_stage* stages[kStages] = {&form.branch, &form.post, &form.next};
-    for (std::size_t k = 0; k < kStages; ++k) {
-      parameters[2 * k] = AsParameter("gain", given[2 * k], stream);
-      parameters[2 * k + 1] = AsParameter("bias", given[2 * k + 1], stream);
-      stages[k]->present = wanted.present[k] ? 1 : 0;
-      stages[k]->options = wanted.options[k];
-      stages[k]->gain = DataOrNull(parameters[2 * k]);
-      stages[k]->bias = DataOrNull(parameters[2 * k + 1]);
-    }
-  }
-
-  normlab_norm_stage& stage(std::size_t k) {
-    return k == 0 ? form.branch : k == 1 ? form.post : form.next;
-  }
-};
 
 struct ResidualNode : torch::autograd::Function<ResidualNode> {
-  // parameters: gain and bias of branch, post and next, then b_tensor; all may be undefined.
-  using Optional = std::optional<at::Tensor>;
+  static variable_list forward(AutogradContext* context, const at::Tensor& x, const at::Tensor& g,
+                               const OptionalTensor& gain0, const OptionalTensor& bias0,
+                               const OptionalTensor& gain1, const OptionalTensor& bias1,
+                               const OptionalTensor& gain2, const OptionalTensor& bias2,
+                               const OptionalTensor& b, const ResidualSpec& spec) {
+    const ResidualForm form = FormOf(spec);
+    const std::vector<double> numbers = Packed(form);
+    const ResidualParameters parameters({gain0, bias0, gain1, bias1, gain2, bias2, b});
+    const Tensors outputs = ForwardPass(x, g, parameters, numbers, spec.probes);
 
-  static variable_list forward(AutogradContext* context, const Variable& x, const Variable& g,
-                               const Optional& gain0, const Optional& bias0, const Optional& gain1,
-                               const Optional& bias1, const Optional& gain2, const Optional& bias2,
-                               const Optional& optional_b, const ResidualSpec& spec) {
-    CheckSameSizes("x", x, "g", g);
-    const Form form = FormOf(spec);
-    const variable_list given = {OrUndefined(gain0), OrUndefined(bias0), OrUndefined(gain1),
-                                 OrUndefined(bias1), OrUndefined(gain2), OrUndefined(bias2)};
-    const at::Tensor b_tensor = OrUndefined(optional_b);
-    BoundForm bound(form, given, b_tensor, x);
-    at::Tensor stream = EmptyResult(x), next, saved[kStages];
-    normlab_residual_forward_args args{};
-    args.x = AsMatrix("x", x);
-    args.g = AsMatrix("g", g);
-    CheckProbes(spec.probes, x);
-    args.stream = AsMatrix("stream", stream);
-    if (form.present[2]) {
-      next = EmptyResult(g);
-      args.next = AsMatrix("next", next);
-    }
-    for (std::size_t k = 0; k < kStages; ++k) {
-      if (!form.present[k]) continue;
-      saved[k] = at::empty({args.x.rows, NORMLAB_NORM_SAVED}, x.options().dtype(RealType(x)));
-      bound.stage(k).saved = saved[k].data_ptr();
-    }
-    args.probes = DataOrNull(spec.probes);
-    CallResidualForward(x, bound.form, bound.number, args);
-
-    variable_list kept = {form.present[1] ? x : Variable(), g,
-                          form.present[2] ? stream : Variable(), b_tensor};
-    kept.insert(kept.end(), given.begin(), given.end());
-    kept.insert(kept.end(), saved, saved + kStages);
+    const at::Tensor& stream = outputs[0];
+    const std::size_t results = form.present[2] ? 2 : 1;
+    variable_list kept = {form.present[1] ? x : at::Tensor(), g,
+                          form.present[2] ? stream : at::Tensor()};
+    for (const OptionalTensor& parameter : parameters) kept.push_back(OrUndefined(parameter));
+    kept.insert(kept.end(), outputs.begin() + results, outputs.end());
     context->save_for_backward(std::move(kept));
-    context->saved_data["form"] = Packed(form);
+    context->saved_data["form"] = numbers;
     context->saved_data["stream_type"] = static_cast<std::int64_t>(x.scalar_type());
     context->set_materialize_grads(false);
-    if (!next.defined()) return {stream};
-    return {stream, next};
+    return {outputs.begin(), outputs.begin() + results};
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& upstream) {
     const variable_list kept = context->get_saved_variables();
-    const at::Tensor &x = kept[0], &g = kept[1], &stream = kept[2], &b_tensor = kept[3];
-    const variable_list given(kept.begin() + 4, kept.begin() + 10);
-    const Form form = Unpacked(context->saved_data["form"].toDoubleVector());
+    const auto first_saved = kept.begin() + 3 + kResidualParameters;
+    const variable_list given(kept.begin() + 3, first_saved), saved(first_saved, kept.end());
+    ResidualParameters parameters;
+    for (const at::Tensor& parameter : given) parameters.push_back(AsOptional(parameter));
+    std::int64_t wanted = 0;
+    for (std::size_t i = 0; i < given.size(); ++i) {
+      if (given[i].defined() && given[i].requires_grad()) wanted |= std::int64_t{1} << i;
+    }
+    const std::vector<double> numbers = context->saved_data["form"].toDoubleVector();
     const auto type = static_cast<at::ScalarType>(context->saved_data["stream_type"].toInt());
-    at::Tensor dx = EmptyResult(g, type);
-    BoundForm bound(form, given, b_tensor, dx);
+    const OptionalTensor dstream = Contiguous(upstream[0]);
+    const OptionalTensor dnext = upstream.size() > 1 ? Contiguous(upstream[1]) : std::nullopt;
 
-    const variable_list contiguous = Contiguous(upstream);
-    normlab_residual_backward_args args{};
-    args.dx = AsMatrix("dx", dx);
-    args.g = AsMatrix("g", g);
-    if (contiguous[0].defined()) args.dstream = AsMatrix("dstream", contiguous[0]);
-    if (contiguous[1].defined()) args.dnext = AsMatrix("dnext", contiguous[1]);
-    if (x.defined()) args.x = AsMatrix("x", x);
-    if (stream.defined()) args.stream = AsMatrix("stream", stream);
-    const bool alike = bound.form.a == bound.form.b && !form.present[0] && !b_tensor.defined() &&
-                       dx.scalar_type() == g.scalar_type();
-    at::Tensor dg = alike ? dx : EmptyResult(g);
-    if (!alike) args.dg = AsMatrix("dg", dg);
-    return Run(bound, args, given, b_tensor, {kept.begin() + 10, kept.end()}, form.b, dx, dg);
+    static const Pass pass("normlab::_residual_backward", &ResidualBackward);
+    variable_list inputs = {kept[0], kept[1], kept[2], OrUndefined(dstream), OrUndefined(dnext)};
+    inputs.insert(inputs.end(), given.begin(), given.end());
+    const Tensors gradients =
+        DifferentiableOnce("residual",
+                           pass(dstream, dnext, AsOptional(kept[0]), kept[1], AsOptional(kept[2]),
+                                parameters, saved, numbers, wanted, type),
+                           inputs);
+    const bool shared =
+        SharesGradient(UnpackedForm(numbers), given.back().defined(), type, kept[1].scalar_type());
+    return InOrder(gradients, shared, wanted);
   }
 
  private:
-  static variable_list Contiguous(const variable_list& upstream) {
-    variable_list result(2);
-    for (std::size_t i = 0; i < upstream.size(); ++i) {
-      if (upstream[i].defined()) result[i] = upstream[i].contiguous();
-    }
-    return result;
+  static OptionalTensor Contiguous(const at::Tensor& upstream) {
+    return upstream.defined() ? OptionalTensor(upstream.contiguous()) : std::nullopt;
   }
 
-  // Binds the outputs that are wanted, runs, and puts the gradients in the order of the inputs.
-  static variable_list Run(BoundForm& bound, normlab_residual_backward_args& args,
-                           const variable_list& given, const at::Tensor& b_tensor,
-                           const variable_list& saved, double b, const at::Tensor& dx,
-                           const at::Tensor& dg) {
-    const auto real = dx.options().dtype(RealType(dx));
-    variable_list gradients(2 * kStages);
-    for (std::size_t k = 0; k < kStages; ++k) {
-      normlab_norm_stage& stage = bound.stage(k);
-      stage.saved = DataOrNull(saved[k]);
-      for (std::size_t i = 2 * k; i < 2 * k + 2; ++i) {
-        if (given[i].defined() && given[i].requires_grad()) {
-          gradients[i] = at::empty({args.dx.cols}, real);
-        }
-      }
-      stage.dgain = DataOrNull(gradients[2 * k]);
-      stage.dbias = DataOrNull(gradients[2 * k + 1]);
-    }
-    at::Tensor by_column, db;
-    if (bound.number.defined()) {
-      db = at::empty({1}, dx.options().dtype(at::kDouble));
-      args.db = db.data_ptr<double>();
-    } else if (b_tensor.defined()) {
-      by_column = at::empty({args.dx.cols}, real);
-      args.db_columns = by_column.data_ptr();
-    }
-    CallResidualBackward(dx, bound.form, bound.number, args);
-
-    variable_list result = {dx, dg};
-    for (std::size_t i = 0; i < gradients.size(); ++i) {
-      const at::Tensor& gradient = gradients[i];
-      result.push_back(gradient.defined() ? gradient.to(given[i].scalar_type()) : gradient);
-    }
-    if (db.defined()) {
-      result.push_back(db.mul(b).to(b_tensor.scalar_type()).reshape(b_tensor.sizes()));
-    } else {
-      result.push_back(by_column.defined() ? by_column.to(b_tensor.scalar_type()) : by_column);
+  // The gradients in the order of the inputs.
+  static variable_list InOrder(const Tensors& gradients, bool shared, std::int64_t wanted) {
+    std::size_t next = shared ? 0 : 1;
+    variable_list result = {gradients[0], gradients[next++]};
+    for (std::size_t i = 0; i < kResidualParameters; ++i) {
+      result.push_back((wanted >> i & 1) != 0 ? gradients[next++] : at::Tensor());
     }
     result.emplace_back();  // the spec has no gradient
     return result;
   }
 };
 
-std::optional<at::Tensor> GainOf(const std::optional<NormSpec>& norm) {
+OptionalTensor GainOf(const std::optional<NormSpec>& norm) {
   return norm.has_value() ? AsOptional(norm->gain) : std::nullopt;
 }
 
-std::optional<at::Tensor> BiasOf(const std::optional<NormSpec>& norm) {
+OptionalTensor BiasOf(const std::optional<NormSpec>& norm) {
   return norm.has_value() ? AsOptional(norm->bias) : std::nullopt;
 }
 

@@ -1,5 +1,6 @@
 #include "kernels/torch/tensor_access.h"
 
+#include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
 #include <c10/util/Exception.h>
 #include <sys/mman.h>
@@ -18,7 +19,7 @@ normlab_dtype AsDtype(const char* name, const at::Tensor& tensor) {
     case at::kBFloat16:
       return NORMLAB_BF16;
     default:
-      TORCH_CHECK(false, name, " of shape ", tensor.sizes(), " is ", tensor.scalar_type(),
+      TORCH_CHECK(false, name, " of shape ", tensor.sym_sizes(), " is ", tensor.scalar_type(),
                   "; the kernels take float32, float64 and bfloat16");
   }
 }
@@ -46,19 +47,24 @@ at::Tensor EmptyResult(const at::Tensor& like, at::ScalarType type) {
   return result;
 }
 
-normlab_matrix AsMatrix(const char* name, const at::Tensor& tensor) {
+void CheckLayout(const char* name, const at::Tensor& tensor) {
   TORCH_CHECK(tensor.defined() && tensor.dim() >= 1, name, " must have at least one dimension");
-  TORCH_CHECK(tensor.is_contiguous(), name, " of shape ", tensor.sizes(),
-              " is not contiguous (strides ", tensor.strides(), ")");
+  TORCH_CHECK(tensor.is_contiguous(), name, " of shape ", tensor.sym_sizes(),
+              " is not contiguous (strides ", tensor.sym_strides(), ")");
+  TORCH_CHECK(tensor.sym_size(-1) > 0, name, " of shape ", tensor.sym_sizes(), " has no columns");
+  AsDtype(name, tensor);
+}
+
+normlab_matrix AsMatrix(const char* name, const at::Tensor& tensor) {
+  CheckLayout(name, tensor);
   const std::int64_t cols = tensor.size(-1);
-  TORCH_CHECK(cols > 0, name, " of shape ", tensor.sizes(), " has no columns");
   return {tensor.data_ptr(), tensor.numel() / cols, cols, cols, AsDtype(name, tensor)};
 }
 
 void CheckSameSizes(const char* name, const at::Tensor& one, const char* other_name,
                     const at::Tensor& other) {
-  TORCH_CHECK(one.sizes() == other.sizes(), name, " has the shape ", one.sizes(), ", but ",
-              other_name, " has the shape ", other.sizes());
+  TORCH_CHECK(one.sym_sizes() == other.sym_sizes(), name, " has the shape ", one.sym_sizes(),
+              ", but ", other_name, " has the shape ", other.sym_sizes());
   TORCH_CHECK(one.device() == other.device(), name, " is on ", one.device(), ", but ", other_name,
               " is on ", other.device());
 }
@@ -84,14 +90,46 @@ void CheckProbes(const at::Tensor& probes, const at::Tensor& stream) {
       probes.strides());
 }
 
+void CheckParameter(const char* name, const at::Tensor& parameter, const at::Tensor& stream) {
+  if (!parameter.defined()) return;
+  TORCH_CHECK(parameter.dim() == 1 && parameter.sym_size(0) == stream.sym_size(-1), name,
+              " has the shape ", parameter.sym_sizes(), ", but x has the shape ",
+              stream.sym_sizes());
+  CheckSameDevice(name, parameter, stream);
+}
+
+void CheckNumber(const char* name, const at::Tensor& number, const at::Tensor& stream) {
+  if (!number.defined()) return;
+  TORCH_CHECK(number.sym_numel() == 1, name, " has the shape ", number.sym_sizes(),
+              "; it must be one number");
+  CheckSameDevice(name, number, stream);
+}
+
 at::Tensor AsParameter(const char* name, const at::Tensor& parameter, const at::Tensor& stream) {
+  CheckParameter(name, parameter, stream);
   if (!parameter.defined()) return parameter;
-  TORCH_CHECK(parameter.dim() == 1 && parameter.size(0) == stream.size(-1), name, " has the shape ",
-              parameter.sizes(), ", but x has the shape ", stream.sizes());
-  at::Tensor result = parameter.detach().to(stream.device(), RealType(stream)).contiguous();
+  at::Tensor result = parameter.detach().to(RealType(stream)).contiguous();
   // CUDA kernels read 16 bytes at a time; a slice of a larger buffer may start anywhere.
   const auto address = reinterpret_cast<std::uintptr_t>(result.data_ptr());
   return result.is_cuda() && address % 16 != 0 ? result.clone() : result;
+}
+
+at::Tensor EmptyRowNumbers(const at::Tensor& stream, std::int64_t count) {
+  const c10::SymInt rows = stream.sym_numel() / stream.sym_size(-1);
+  return at::empty_symint({rows, count}, stream.options().dtype(RealType(stream)));
+}
+
+at::Tensor EmptyGradient(const at::Tensor& parameter) {
+  return at::empty_like(parameter, at::MemoryFormat::Contiguous);
+}
+
+at::Tensor RealGradient(const at::Tensor& output, const at::Tensor& stream) {
+  if (output.scalar_type() == RealType(stream)) return output;
+  return at::empty(output.sizes(), output.options().dtype(RealType(stream)));
+}
+
+void TakeGradient(const at::Tensor& real, const at::Tensor& output) {
+  if (!real.is_same(output)) output.copy_(real.reshape(output.sizes()));
 }
 
 std::optional<at::Tensor> AsOptional(const at::Tensor& tensor) {
