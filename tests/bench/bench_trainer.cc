@@ -1,7 +1,7 @@
 // bench-trainer: a training step of our trainer against the same model in eager PyTorch, in one
 // run, each in turn on the same threads.
 //
-//   bench-trainer [--json] [--presets nano,micro,gpt2-124m] [--placements pre,geo] [--rounds N]
+//   bench-trainer [--json] [--presets nano,micro,gpt2-124m] [--placements pre,geo|all] [--rounds N]
 //                 [--threads N]
 //
 // step/<preset>/<placement>/vs_torch_eager and step/<preset>/geo_vs_pre are ratios of times: above
@@ -19,6 +19,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "core/clock.h"
+#include "core/placement_facts.h"
 #include "core/presets.h"
 #include "core/status.h"
 #include "model/command_line.h"
@@ -63,11 +64,27 @@ void AddRows(const std::string& preset, const std::vector<std::string>& placemen
   }
 }
 
-absl::Status MeasureSteps(const std::string& preset, const Plan& plan, const TempDir& dir,
-                          const std::string& data, Report& report) {
+// Placements that are there at the same time and take turns: those that are compared with each
+// other. Each of the others alone, for an arm of a large preset is gigabytes on either side.
+std::vector<std::vector<std::string>> Groups(const std::vector<std::string>& placements) {
+  std::vector<std::vector<std::string>> groups(1);
+  for (const std::string& placement : placements) {
+    if (placement == "pre" || placement == "geo") {
+      groups[0].push_back(placement);
+    } else {
+      groups.push_back({placement});
+    }
+  }
+  if (groups[0].empty()) groups.erase(groups.begin());
+  return groups;
+}
+
+absl::Status MeasureSteps(const std::string& preset, const std::vector<std::string>& placements,
+                          const Plan& plan, const TempDir& dir, const std::string& data,
+                          Report& report) {
   std::vector<std::unique_ptr<TrainerArm>> arms;
   std::vector<std::function<void()>> functions;
-  for (const std::string& placement : plan.placements) {
+  for (const std::string& placement : placements) {
     ASSIGN_OR_RETURN(const RunConfig config, BenchConfig(preset, placement));
     ASSIGN_OR_RETURN(std::unique_ptr<TrainerArm> arm,
                      TrainerArm::Create(config, data, dir.path(), plan.threads));
@@ -76,7 +93,7 @@ absl::Status MeasureSteps(const std::string& preset, const Plan& plan, const Tem
     functions.emplace_back([raw = arm.get()] { raw->StepEager(); });
     arms.push_back(std::move(arm));
   }
-  AddRows(preset, plan.placements, TimeInTurn(SystemClock(), functions, plan.timing), report);
+  AddRows(preset, placements, TimeInTurn(SystemClock(), functions, plan.timing), report);
   return absl::OkStatus();
 }
 
@@ -99,8 +116,16 @@ absl::Status MeasurePreset(const std::string& preset, const Plan& plan, Report& 
   if (FindPreset(preset).width >= kLongStepWidth) {
     fitting.timing = {std::min(plan.timing.rounds, 3), /*calls_in_a_row=*/1, /*uncounted=*/1};
   }
-  RETURN_IF_ERROR(MeasureSteps(preset, fitting, dir, data, report));
+  for (const std::vector<std::string>& placements : Groups(plan.placements)) {
+    RETURN_IF_ERROR(MeasureSteps(preset, placements, fitting, dir, data, report));
+  }
   return MeasureProbes(preset, fitting, dir, data, report);
+}
+
+std::vector<std::string> AllPlacements() {
+  std::vector<std::string> names;
+  for (const PlacementFacts& facts : Placements()) names.emplace_back(facts.name);
+  return names;
 }
 
 absl::Status Run(const std::vector<std::string>& arguments) {
@@ -121,6 +146,7 @@ absl::Status Run(const std::vector<std::string>& arguments) {
   }
   Plan plan;
   plan.placements = list("placements", "pre,geo");
+  if (plan.placements == std::vector<std::string>{"all"}) plan.placements = AllPlacements();
   plan.threads = static_cast<int>(threads);
   plan.timing.rounds = static_cast<int>(rounds);
   model::SetUpCompute(plan.threads, /*deterministic=*/false);
