@@ -91,8 +91,8 @@ def check_whole_runs():
     assert report["schema"] == "normlab.gpu_check.v1" and report["rows"] == ROWS, report
     assert report["gpu"] == "NVIDIA H200, 580.65.06" and report["torch_cuda"] == "12.8", report
     assert report["tests"] == {"run": 2, "failed": ["bad"]}, report
-    for sentence in ("2 tests, 1 failed", "| geonorm/8x768/bf16/fwd | 0.88 ± 0.01 |",
-                     "| kernels of | width |"):
+    for sentence in ("2 tests, 1 failed", "| geonorm/8x768/bf16/fwd | 0.88 ± 0.01 ✓ |",
+                     "1 of 1 targets reached", "| kernels of | width |"):
         assert sentence in said, f"no '{sentence}' in\n{said}"
     report, said = whole_run([])
     assert report["rows"] == [] and report["tests"]["failed"] == ["bad"], report

@@ -1,10 +1,12 @@
 // bench-kernels: our operations against torch.add on the same bytes, PyTorch's own norms and
-// GeoNorm composed of tensor operations, in one run on the same buffers.
+// GeoNorm composed of tensor operations, in one run on the same buffers. Before anything is timed,
+// both sides must compute the same.
 //
 //   bench-kernels [--json] [--rows N] [--rounds N] [--filter TEXT] [--threads N]
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
 #include <c10/core/GradMode.h>
+#include <c10/util/Exception.h>
 
 #include <cstdio>
 #include <cstdlib>
@@ -92,9 +94,11 @@ void GeoNormAgainstAdd(const Setting& setting, Report& report) {
   }
 }
 
-void Pair(const Setting& setting, Report& report, const std::string& name,
-          std::function<void()> ours, std::function<void()> peer) {
-  const auto seconds = setting.Time({std::move(ours), std::move(peer)});
+void Pair(const Setting& setting, Report& report, const std::string& name, const Computation& ours,
+          const Computation& peer) {
+  const auto difference = Difference(ours(), peer());
+  TORCH_CHECK(!difference.has_value(), name, ": ", difference.value_or(""));
+  const auto seconds = setting.Time({[&] { ours(); }, [&] { peer(); }});
   report.Add(name, RatioOf(seconds[0], seconds[1], 1), "ratio");
 }
 
@@ -118,23 +122,15 @@ void NormsAgainstTorch(const Setting& setting, Report& report) {
   const auto torch_layer = [=] { return at::layer_norm(x, {width}, gain, bias, 1e-5); };
   const auto rms = [=] { return RmsNorm(x, gain, 1e-5); };
   const auto torch_rms = [=] { return at::rms_norm(x, {width}, gain, 1e-5); };
-  const auto without_gradient = [](const std::function<at::Tensor()>& make) {
-    return [make] {
-      c10::NoGradGuard no_grad;
-      make();
-    };
-  };
   if (setting.Wants("layernorm" + setting.suffix)) {
     const std::string group = "layernorm" + setting.suffix;
-    Pair(setting, report, group + "fwd/vs_torch", without_gradient(layer),
-         without_gradient(torch_layer));
+    Pair(setting, report, group + "fwd/vs_torch", ForwardOnly(layer), ForwardOnly(torch_layer));
     Pair(setting, report, group + "fwd+bwd/vs_torch", BothWays(layer, {x, gain, bias}, g),
          BothWays(torch_layer, {x, gain, bias}, g));
   }
   if (setting.Wants("rmsnorm" + setting.suffix)) {
     const std::string group = "rmsnorm" + setting.suffix;
-    Pair(setting, report, group + "fwd/vs_torch", without_gradient(rms),
-         without_gradient(torch_rms));
+    Pair(setting, report, group + "fwd/vs_torch", ForwardOnly(rms), ForwardOnly(torch_rms));
     Pair(setting, report, group + "fwd+bwd/vs_torch", BothWays(rms, {x, gain}, g),
          BothWays(torch_rms, {x, gain}, g));
   }
@@ -178,16 +174,7 @@ bool Parse(int argc, char** argv, Arguments& arguments) {
   return arguments.rows > 0 && arguments.rounds > 0;
 }
 
-int Main(int argc, char** argv) {
-  Arguments arguments;
-  if (!Parse(argc, argv, arguments)) {
-    std::fprintf(stderr,
-                 "usage: bench-kernels [--json] [--rows N] [--rounds N] [--threads N] "
-                 "[--filter TEXT]\n");
-    return 2;
-  }
-  if (arguments.threads > 0) at::set_num_threads(arguments.threads);
-  Report report(arguments.json);
+void Measure(const Arguments& arguments, Report& report) {
   for (const at::ScalarType type : {at::kFloat, at::kBFloat16}) {
     for (const std::int64_t cols : {128, 768, 1600}) {
       const Setting setting{arguments, cols, type,
@@ -198,6 +185,24 @@ int Main(int argc, char** argv) {
       NormsAgainstTorch(setting, report);
       ResidualAgainstTorch(setting, report);
     }
+  }
+}
+
+int Main(int argc, char** argv) {
+  Arguments arguments;
+  if (!Parse(argc, argv, arguments)) {
+    std::fprintf(stderr,
+                 "usage: bench-kernels [--json] [--rows N] [--rounds N] [--threads N] "
+                 "[--filter TEXT]\n");
+    return 2;
+  }
+  if (arguments.threads > 0) at::set_num_threads(arguments.threads);
+  Report report(arguments.json);
+  try {
+    Measure(arguments, report);
+  } catch (const c10::Error& error) {
+    std::fprintf(stderr, "bench-kernels: could not measure: %s\n", error.what_without_backtrace());
+    return 1;
   }
   report.Print();
   if (report.empty()) std::fprintf(stderr, "bench-kernels: the filter matches no bench\n");

@@ -1,6 +1,7 @@
 #include "tests/kernels/bench/torch_peers.h"
 
 #include <ATen/ATen.h>
+#include <c10/core/GradMode.h>
 #include <torch/csrc/autograd/autograd.h>
 
 namespace normlab::kernels {
@@ -18,11 +19,35 @@ at::Tensor RandomLeaf(const std::vector<int64_t>& sizes, at::ScalarType type) {
   return at::randn(sizes).to(type).set_requires_grad(true);
 }
 
-std::function<void()> BothWays(std::function<at::Tensor()> make, std::vector<at::Tensor> leaves,
-                               at::Tensor g) {
-  return [make = std::move(make), leaves = std::move(leaves), g = std::move(g)] {
-    torch::autograd::grad({make()}, leaves, {g});
+Computation ForwardOnly(std::function<at::Tensor()> make) {
+  return [make = std::move(make)] {
+    const c10::NoGradGuard no_grad;
+    return std::vector{make()};
   };
+}
+
+Computation BothWays(std::function<at::Tensor()> make, std::vector<at::Tensor> leaves,
+                     at::Tensor g) {
+  return [make = std::move(make), leaves = std::move(leaves), g = std::move(g)] {
+    const at::Tensor result = make();
+    std::vector<at::Tensor> outputs = torch::autograd::grad({result}, leaves, {g});
+    outputs.push_back(result);
+    return outputs;
+  };
+}
+
+std::optional<std::string> Difference(const std::vector<at::Tensor>& ours,
+                                      const std::vector<at::Tensor>& peer) {
+  for (std::size_t i = 0; i < ours.size(); ++i) {
+    const at::Tensor one = ours[i].detach().to(at::kDouble);
+    const at::Tensor other = peer[i].detach().to(at::kDouble);
+    const double apart = ((one - other).norm() / other.norm()).item<double>();
+    const double most = ours[i].scalar_type() == at::kFloat ? 1e-5 : 2e-2;
+    if (apart <= most) continue;
+    return "output " + std::to_string(i) + " is " + std::to_string(apart) +
+           " of its length away from the peer's, and " + std::to_string(most) + " is the most";
+  }
+  return std::nullopt;
 }
 
 }  // namespace normlab::kernels

@@ -5,6 +5,8 @@
 #include <ATen/core/Tensor.h>
 
 #include <functional>
+#include <optional>
+#include <string>
 #include <vector>
 
 namespace normlab::kernels {
@@ -15,9 +17,20 @@ at::Tensor ComposedGeoNorm(const at::Tensor& x, const at::Tensor& v, double alph
 // A leaf that wants a gradient, of normal random numbers.
 at::Tensor RandomLeaf(const std::vector<int64_t>& sizes, at::ScalarType type);
 
-// Runs `make` and the backward pass from its result with the upstream gradient g to the leaves.
-std::function<void()> BothWays(std::function<at::Tensor()> make, std::vector<at::Tensor> leaves,
-                               at::Tensor g);
+// What is timed, with what comes out of it.
+using Computation = std::function<std::vector<at::Tensor>()>;
+
+// The result of `make` alone, without gradients.
+Computation ForwardOnly(std::function<at::Tensor()> make);
+// Runs `make` and the backward pass from its result with the upstream gradient g to the leaves: the
+// result and their gradients.
+Computation BothWays(std::function<at::Tensor()> make, std::vector<at::Tensor> leaves,
+                     at::Tensor g);
+
+// Nothing where both compute the same, to the rounding of the storage type and of a composition in
+// that type; else a sentence with the distance.
+std::optional<std::string> Difference(const std::vector<at::Tensor>& ours,
+                                      const std::vector<at::Tensor>& peer);
 
 }  // namespace normlab::kernels
 
