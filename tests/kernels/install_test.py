@@ -13,33 +13,42 @@ import sys
 import tempfile
 
 PROJECT = pathlib.Path(__file__).resolve().parents[2]
+EXAMPLES = PROJECT / "docs" / "examples"
 
 CONSUMER = """
 cmake_minimum_required(VERSION 3.25)
 project(consumer LANGUAGES C CXX)
+set(CMAKE_C_FLAGS "-Wall -Wextra -Werror")
 find_package(normlab_kernels 0.1 REQUIRED)
-add_executable(consumer main.c)
-target_link_libraries(consumer PRIVATE normlab::normlab_kernels)
+foreach(program geonorm refused)
+  add_executable(${program} ${program}.c)
+  target_link_libraries(${program} PRIVATE normlab::normlab_kernels)
+endforeach()
 """
 
-# A quarter turn of the first axis towards the second, and a refusal.
-MAIN = r"""
-#include <math.h>
+# What the example must say: t = pi/2, |x| = 2, beta = 2.5, T = 2/pi, so that y = 2·e2, dv = T·g
+# and dx = -beta·dv; then x + v = (7, pi, 0, 0), and dnext is at right angles to it.
+EXAMPLE_SAYS = """y = 0.0000 2.0000 0.0000 0.0000
+dx = 0.0000 0.0000 -1.5915 0.0000
+dv = 0.0000 0.0000 0.6366 0.0000
+stream = 7.0000 3.1416 0.0000 0.0000
+next = 1.8247 0.8189 0.0000 0.0000
+dx and dv = 0.0000 0.0000 0.2607 0.0000
+"""
+
+REFUSED = r"""
 #include <stdio.h>
-#include <string.h>
 
 #include "kernels/include/normlab_kernels.h"
 
 int main(void) {
-  float x[4] = {2, 0, 0, 0}, v[4] = {5, 3.14159265f, 0, 0}, y[4];
-  const normlab_geonorm_options options = {NORMLAB_EXP, 1, 1, 0, 0, 0, 0};
-  normlab_geonorm_forward_args args = {
-      {x, 1, 4, 4, NORMLAB_F32}, {v, 1, 4, 4, NORMLAB_F32}, {y, 1, 4, 4, NORMLAB_F32}, 0, 0, 0};
-  if (normlab_geonorm_forward(&options, &args, 0) != NORMLAB_OK) return 1;
-  if (fabsf(y[0]) > 1e-5f || fabsf(y[1] - 2) > 1e-5f || y[2] != 0) return 2;
-  args.v.cols = 3;
-  if (normlab_geonorm_forward(&options, &args, 0) != NORMLAB_INVALID_ARGUMENT) return 3;
-  if (strstr(normlab_last_error(), "[1, 4]") == 0) return 4;
+  float x[4], v[4], y[4];
+  const normlab_geonorm_options options = {.alpha = 1, .scale = 1};
+  const normlab_geonorm_forward_args args = {.x = {x, 1, 4, 4, NORMLAB_F32},
+                                             .v = {v, 1, 3, 3, NORMLAB_F32},
+                                             .y = {y, 1, 4, 4, NORMLAB_F32}};
+  if (normlab_geonorm_forward(&options, &args, 0) != NORMLAB_INVALID_ARGUMENT) return 1;
+  puts(normlab_last_error());
   puts(normlab_cpu_isa());
   return 0;
 }
@@ -63,13 +72,26 @@ def build_alone(folder):
 
 
 def use_from_c(prefix, folder):
+    """The instruction set on which the programs ran."""
     folder.mkdir()
     (folder / "CMakeLists.txt").write_text(CONSUMER)
-    (folder / "main.c").write_text(MAIN)
+    (folder / "geonorm.c").write_text((EXAMPLES / "geonorm.c").read_text())
+    (folder / "refused.c").write_text(REFUSED)
     run("cmake", "-S", folder, "-B", folder / "build", "-G", "Ninja",
         f"-DCMAKE_PREFIX_PATH={prefix}")
     run("cmake", "--build", folder / "build")
-    return run(folder / "build" / "consumer").strip()
+    said = run(folder / "build" / "geonorm").replace("-0.0000", "0.0000")
+    assert said == EXAMPLE_SAYS, f"docs/examples/geonorm.c says\n{said}"
+    sentence, level = run(folder / "build" / "refused").splitlines()
+    assert "[1, 4]" in sentence and "[1, 3]" in sentence, sentence
+    return level
+
+
+def check_documentation():
+    """docs/kernels.md shows the examples as they are."""
+    shown = (PROJECT / "docs" / "kernels.md").read_text()
+    for name in ("geonorm.py", "geonorm.c"):
+        assert (EXAMPLES / name).read_text() in shown, f"docs/kernels.md has another {name}"
 
 
 def main():
@@ -83,10 +105,9 @@ def main():
         prefix = folder / "prefix"
         run("cmake", "--install", build, "--component", "kernels", "--prefix", prefix)
         level = use_from_c(prefix, folder / "consumer")
-        example = PROJECT / "tests" / "kernels" / "python_example.py"
-        # It looks for the library beside the folder that NORMLAB_BIN names.
-        said = run(sys.executable, example, env={**os.environ, "NORMLAB_BIN": str(prefix / "bin")})
-    print(f"installed; a C program ran on {level}; Python: {said.strip()}")
+        run(sys.executable, EXAMPLES / "geonorm.py", next(prefix.rglob("libnormlab_torch.so")))
+    check_documentation()
+    print(f"installed; the examples ran, from C on {level} and from Python")
 
 
 if __name__ == "__main__":
