@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/equal_secrets.h"
 #include "core/loopback.h"
 #include "core/sha256.h"
 #include "core/strings.h"
@@ -14,17 +15,6 @@ constexpr absl::Duration kKeyLife = absl::Minutes(1);
 constexpr size_t kMaxKeys = 1000;
 constexpr int kCookieSeconds = 30 * 24 * 3600;
 constexpr size_t kSessionIdLength = 32;
-
-// Takes the same time wherever the first difference is, so that a token cannot be guessed piece by
-// piece.
-bool EqualSecrets(std::string_view a, std::string_view b) {
-  if (a.size() != b.size()) return false;
-  unsigned char difference = 0;
-  for (size_t i = 0; i < a.size(); ++i) {
-    difference = static_cast<unsigned char>(difference | (a[i] ^ b[i]));
-  }
-  return difference == 0;
-}
 
 // "[::1]:7421" → "[::1]", "localhost:7421" → "localhost".
 std::string_view WithoutPort(std::string_view host) {
