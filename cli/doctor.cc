@@ -47,8 +47,9 @@ Finding CheckProcessor() {
   }
   const std::string detail = Cat(std::thread::hardware_concurrency(), " cores, ",
                                  sets.empty() ? "no vector extensions" : Join(sets, " "));
-  if (!has("avx2"))
+  if (!has("avx2")) {
     return {"processor", "warn", detail, "training uses the portable kernels: slow"};
+  }
   if (!has("avx512_bf16") && !has("amx_bf16")) {
     return {"processor", "info", detail, "keep train.precision at fp32: bf16 would be far slower"};
   }
@@ -92,8 +93,9 @@ Finding CheckGpus() {
 
 std::vector<Finding> CheckDataFolder(const Context& context) {
   const absl::StatusOr<std::string> dir = DataFolderPath(context.data, ProcessEnv());
-  if (!dir.ok())
+  if (!dir.ok()) {
     return {{"data folder", "fail", std::string(dir.status().message()), "--data DIR"}};
+  }
   if (!IsDir(*dir)) {
     return {{"data folder", "info", Cat(*dir, " (made by normlab serve)"), ""}};
   }

@@ -62,8 +62,9 @@ class Tokenizer {
     }
     const ExitInfo exit = process_->Wait();
     if (exit.exit_code == 0 && exit.signal == 0) return absl::OkStatus();
-    if (exit.signal != 0)
+    if (exit.signal != 0) {
       return absl::InternalError(Cat("normlab-tokenizer: signal ", exit.signal));
+    }
     const std::string_view line = StripSpace(words);
     return InvalidArgument(line.empty() ? "normlab-tokenizer failed" : line);
   }

@@ -132,8 +132,9 @@ absl::StatusOr<uint64_t> AttemptLogWriter::Append(std::string_view record) {
 }
 
 absl::Status AttemptLogWriter::Sync() {
-  if (broken_.ok() && fdatasync(fd_.get()) != 0)
+  if (broken_.ok() && fdatasync(fd_.get()) != 0) {
     broken_ = ErrnoStatus(errno, "syncing the attempt log");
+  }
   return broken_;
 }
 

@@ -24,8 +24,9 @@ absl::StatusOr<ConnectInfo> FromJson(std::string_view text) {
                                          {"token", &info.token},
                                          {"ca", &info.ca},
                                          {"pid", &info.pid}}));
-  if (document.contains("listen"))
+  if (document.contains("listen")) {
     RETURN_IF_ERROR(ReadMembers(document, {{"listen", &info.listen}}));
+  }
   return info;
 }
 

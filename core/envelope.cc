@@ -108,8 +108,9 @@ absl::StatusOr<Envelope> EnvelopeFromJson(const json& document) {
   RETURN_IF_ERROR(AddContext(ReadIds(document, envelope), "envelope"));
   RETURN_IF_ERROR(AddContext(ReadParts(document, envelope), "envelope"));
   ASSIGN_OR_RETURN(const int64_t threads, JsonInt(document, "threads"));
-  if (threads < 1)
+  if (threads < 1) {
     return InvalidArgument("envelope: 'threads' should be at least 1, not ", threads);
+  }
   envelope.threads = static_cast<int>(threads);
   ASSIGN_OR_RETURN(envelope.device, JsonText(document, "device"));
   ASSIGN_OR_RETURN(envelope.checkpoint_dir, JsonText(document, "checkpoint_dir"));

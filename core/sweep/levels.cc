@@ -73,8 +73,9 @@ std::vector<double> Spread(const Generator& g) {
   if (g.form == "range") {
     const double step = g.numbers[2];
     const auto count = static_cast<int64_t>(std::floor((hi - lo) / step + 1e-9)) + 1;
-    for (int64_t i = 0; i < count; ++i)
+    for (int64_t i = 0; i < count; ++i) {
       values.push_back(Rounded(lo + step * static_cast<double>(i)));
+    }
     return values;
   }
   for (int64_t i = 0; i < *g.n; ++i) {

@@ -61,8 +61,9 @@ std::optional<SweepSpec> FromSource(const SourceNode& source, std::string_view f
 // A spec with nothing but the factor, or the seeds, of one override.
 absl::StatusOr<SweepSpec> ReadOverride(const std::string& key, std::string_view values) {
   json levels = json::array();
-  for (std::string_view value : Split(values, ','))
+  for (std::string_view value : Split(values, ',')) {
     levels.push_back(std::string(StripSpace(value)));
+  }
   const bool seeds = key == "seed" || key == "seed.init" || key == "seed.data";
   const json document = {{seeds ? "replicates" : "factors", {{key, levels}}}};
   SweepSpec change;

@@ -73,8 +73,9 @@ nlohmann::json FactorsJson(const Cell::Factors& factors) {
 
 nlohmann::json CombinationsOf(const Cell& cell) {
   nlohmann::json combinations = nlohmann::json::array();
-  for (const Cell::Factors& factors : cell.combinations)
+  for (const Cell::Factors& factors : cell.combinations) {
     combinations.push_back(FactorsJson(factors));
+  }
   return combinations;
 }
 

@@ -136,10 +136,12 @@ std::vector<std::string> ComparisonNotes(const std::vector<Arm>& arms, const Run
     notes.push_back(Cat(arm.label, ": ", arm.value.nonfinite, " of ", arm.planned,
                         " runs ended with a value that is not finite, which enters no mean"));
   }
-  if (fewest == 1)
+  if (fewest == 1) {
     notes.emplace_back("one run says nothing of spread: an arm of n = 1 has no interval");
-  if (fewest == 2)
+  }
+  if (fewest == 2) {
     notes.emplace_back("intervals from n = 2 are very wide; more seeds narrow them fast");
+  }
   return notes;
 }
 

@@ -67,8 +67,9 @@ bool FitsResources(const Demand& demand, const WorkerResources& resources) {
 
 std::string WhyUnfit(const Demand& demand, const WorkerFacts& worker, int trainer_math) {
   const WorkerVersions& versions = worker.versions;
-  if (!versions.trainer_error.empty())
+  if (!versions.trainer_error.empty()) {
     return Cat("has no working trainer: ", versions.trainer_error);
+  }
   if (versions.trainer_math != trainer_math) {
     return Cat("has a trainer of trainer_math ", versions.trainer_math, ", this server's is ",
                trainer_math);

@@ -23,8 +23,9 @@ TEST(Json, IsStrict) {
 }
 
 TEST(Json, NumbersThatAreNoneAreMarkers) {
-  for (double value : {1.5, -0.0, 1e300})
+  for (double value : {1.5, -0.0, 1e300}) {
     EXPECT_EQ(*FromNumberOrMarker(NumberOrMarker(value)), value);
+  }
   EXPECT_EQ(NumberOrMarker(INFINITY), "inf");
   EXPECT_EQ(NumberOrMarker(-INFINITY), "-inf");
   EXPECT_EQ(NumberOrMarker(NAN), "nan");

@@ -32,8 +32,9 @@ std::string RandomSweep(RandomSource& random) {
   std::string text = "base: {data: {name: kjv}}\nfactors:\n";
   std::vector<std::string> exclude;
   for (const Knob& knob : Knobs()) {
-    if (knob.affects != Affects::kResult || knob.choices.empty() || random.Next() % 4 != 0)
+    if (knob.affects != Affects::kResult || knob.choices.empty() || random.Next() % 4 != 0) {
       continue;
+    }
     const auto levels = Some(random, knob.choices);
     text += Cat("  ", knob.key, ": [", Join(levels, ", "), "]\n");
     if (levels.size() > 1 && random.Next() % 2 == 0) {
