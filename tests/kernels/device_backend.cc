@@ -19,8 +19,8 @@ class Mover {
   explicit Mover(DeviceMemory& memory) : memory_(memory) {}
 
   void Matrix(normlab_matrix& m) {
-    if (m.data == nullptr || m.rows == 0) return;
-    m.data = memory_.Use(m.data, ((m.rows - 1) * m.row_stride + m.cols) * ElementSize(m.dtype));
+    if (m.rows < 1) return;  // some shapes are there to be refused
+    Bytes(m.data, ((m.rows - 1) * m.row_stride + m.cols) * ElementSize(m.dtype));
   }
   template <class Pointer>
   void Bytes(Pointer& data, std::int64_t bytes) {
@@ -54,7 +54,7 @@ class Mover {
   // Scratch memory, 16-byte aligned whatever the allocator does; nobody looks at what is left. Null
   // where none is asked for.
   void* Workspace(std::int64_t bytes) {
-    if (bytes == 0) return nullptr;
+    if (bytes < 1) return nullptr;
     workspace_.resize(static_cast<std::size_t>(bytes / 16 + 1));
     return memory_.Use(workspace_.data(), bytes);
   }

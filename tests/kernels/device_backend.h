@@ -16,8 +16,8 @@ namespace normlab::kernels {
 class DeviceMemory {
  public:
   virtual ~DeviceMemory() = default;
-  // Where kernels find the bytes that lie at `host` (null stays null). Asked twice for the same
-  // buffer, gives the same answer.
+  // Where kernels find the bytes, at least one, that lie at `host`, which is not null. Asked twice
+  // for the same buffer, gives the same answer.
   virtual void* Use(const void* host, std::int64_t bytes) = 0;
   // Waits, brings back what kernels wrote, and turns a device's late fault into its code.
   virtual int Finish(int code) = 0;

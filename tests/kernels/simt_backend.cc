@@ -1,5 +1,7 @@
 // The CUDA kernels under the SIMT harness: announces every buffer, so that an access outside them
 // fails the test.
+#include <gtest/gtest.h>
+
 #include <deque>
 
 #include "kernels/testing/simt.h"
@@ -13,7 +15,9 @@ namespace {
 class HostMemory : public DeviceMemory {
  public:
   void* Use(const void* host, std::int64_t bytes) override {
-    if (host != nullptr && bytes > 0) buffers_.emplace_back(host, bytes);
+    EXPECT_NE(host, nullptr);
+    EXPECT_GT(bytes, 0) << "a GPU has no such memory";
+    buffers_.emplace_back(host, bytes);
     return const_cast<void*>(host);
   }
   int Finish(int code) override { return code; }
