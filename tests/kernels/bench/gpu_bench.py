@@ -107,19 +107,20 @@ class GpuTimer:
 
     def __init__(self, device):
         self.others = torch.ones(CACHED_BYTES // 4, device=device)
+        self.side = torch.cuda.Stream()
 
     def ready(self, make):
         """The call as a CUDA graph. It is made and runs first, to be compiled and to find its
-        memory, on the stream that is captured: a backward pass runs where its forward pass ran."""
-        side = torch.cuda.Stream()
-        side.wait_stream(torch.cuda.current_stream())
-        with torch.cuda.stream(side):
+        memory, on the stream that is captured: a backward pass runs where its forward pass ran.
+        That is one stream for all calls, which share the tensors whose gradients they want."""
+        self.side.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(self.side):
             call = make()
             for _ in range(3):
                 call()
-        torch.cuda.current_stream().wait_stream(side)
+        torch.cuda.current_stream().wait_stream(self.side)
         graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph, stream=side):
+        with torch.cuda.graph(graph, stream=self.side):
             call()
         return lambda kept=call: graph.replay()  # what a call holds must live as long as its graph
 
