@@ -93,6 +93,7 @@ class Block {
   Warp& warp() { return warps_[current_->here.thread.x / kLanes]; }
 
  private:
+  void RunWarp(unsigned warp, bool reverse);
   bool ReleaseBlock();
   bool ReleaseWarp(unsigned warp);
   // A thread from its first instruction to its last, on its own stack.
@@ -100,7 +101,7 @@ class Block {
     Arrive(thread.stack, scheduler_);
     thread.caller = std::move(caller);
     try {
-      body();
+      if (fault_.empty()) body();
     } catch (const Stop&) {
       // The fault is kept by the block.
     }
@@ -129,30 +130,34 @@ std::map<const char*, std::int64_t>& Buffers() {
   return buffers;
 }
 
-// Every thread runs until it waits or ends; then whoever may go on is released. Threads of odd
-// blocks run in reverse order, so that what relies on an order without a barrier shows.
+// Between two barriers of the block each warp runs as far as it can before the next one starts, and
+// odd blocks take warps and lanes in reverse order: of two accesses that no barrier separates,
+// either comes first in one block or another.
 std::string Block::Run() {
   const bool reverse = threads_[0].here.block.x % 2 == 1;
-  for (;;) {
-    bool ran = false;
-    for (std::size_t i = 0; i < threads_.size(); ++i) {
-      Thread& thread = threads_[reverse ? threads_.size() - 1 - i : i];
-      if (thread.wait != Wait::kNone) continue;
-      Resume(thread);
-      ran = true;
-    }
-    if (!fault_.empty()) break;
-    bool released = ReleaseBlock();
-    for (unsigned warp = 0; warp < warps_.size(); ++warp) released |= ReleaseWarp(warp);
-    if (!ran && !released) break;
-  }
+  const auto warps = static_cast<unsigned>(warps_.size());
+  do {
+    for (unsigned i = 0; i < warps; ++i) RunWarp(reverse ? warps - 1 - i : i, reverse);
+  } while (ReleaseBlock());
   bool all_done = true;
   for (const Thread& thread : threads_) all_done &= thread.wait == Wait::kDone;
   if (fault_.empty() && !all_done) fault_ = Stuck();
   for (Thread& thread : threads_) {
-    if (thread.wait != Wait::kDone) Resume(thread);  // leaves by Stop
+    if (thread.wait != Wait::kDone) Resume(thread);  // leaves by Stop, or without having begun
   }
   return fault_;
+}
+
+// To a barrier of the block, or to the end.
+void Block::RunWarp(unsigned warp, bool reverse) {
+  do {
+    for (unsigned i = 0; i < kLanes; ++i) {
+      const unsigned index = warp * kLanes + (reverse ? kLanes - 1 - i : i);
+      if (index >= threads_.size() || threads_[index].wait != Wait::kNone) continue;
+      Resume(threads_[index]);
+      if (!fault_.empty()) return;
+    }
+  } while (ReleaseWarp(warp));
 }
 
 bool Block::ReleaseBlock() {

@@ -1,8 +1,9 @@
 // Runs CUDA kernel bodies on the host, thread by thread, without a GPU.
 //
-// Each CUDA thread is a fiber; blocks run one after the other, the threads of odd blocks in reverse
-// order. __syncthreads, __syncwarp, the shuffles and shared memory have their real meaning, so that
-// a missing barrier, a barrier that not all threads reach, or a shuffle with an exited lane shows.
+// Each CUDA thread is a fiber; blocks run one after the other, and warp after warp runs to the next
+// barrier of its block, in odd blocks in reverse order. __syncthreads, __syncwarp, the shuffles and
+// shared memory have their real meaning, so that a missing barrier, a barrier that not all threads
+// reach, or a shuffle with an exited lane shows.
 // Global memory goes through Load and Store, which know the buffers that exist: an access outside
 // them, or a misaligned one, is a fault. A fault ends the launch with a sentence.
 #ifndef NORMLAB_KERNELS_TESTING_SIMT_H_

@@ -101,6 +101,51 @@ TEST(SimtTest, MissingBarrierShows) {
   EXPECT_NE(TakeFromNeighbour(false), right);
 }
 
+// Sums over the block, one after the other through the same shared memory: a warp that is ahead
+// must not write its part of the second before the others have read those of the first.
+std::vector<int> SumsThroughOnePlace(bool meet) {
+  constexpr int kSums = 2;
+  std::vector<int> got(std::size_t{2} * kSums, -1);
+  const simt::Buffer buffer(got.data(), std::int64_t{8} * kSums);
+  EXPECT_EQ(simt::Launch(2, 64,
+                         [&] {
+                           __shared__ int parts[2];
+                           const unsigned warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+                           for (int k = 0; k < kSums; ++k) {
+                             __syncwarp();
+                             if (meet) __syncthreads();
+                             if (lane == 0) parts[warp] = k == 0 ? 1 : 10;
+                             __syncthreads();
+                             const int sum = parts[0] + parts[1];
+                             const bool last = warp == (blockIdx.x == 0 ? 1 : 0);
+                             int* to = &got[blockIdx.x * kSums + static_cast<unsigned>(k)];
+                             if (last && lane == 0) simt::Store(to, sum);
+                           }
+                         }),
+            "");
+  return got;
+}
+
+TEST(SimtTest, WarpThatIsAheadShows) {
+  const std::vector<int> right = {2, 20, 2, 20}, ahead = {11, 20, 11, 20};
+  EXPECT_EQ(SumsThroughOnePlace(true), right);
+  EXPECT_EQ(SumsThroughOnePlace(false), ahead);
+}
+
+// Others have not begun when the first thread fails, or wait for it.
+TEST(SimtTest, FaultEndsTheLaunch) {
+  int begun = 0;
+  EXPECT_THAT(simt::Launch(2, 96,
+                           [&] {
+                             ++begun;
+                             if (threadIdx.x < 32) __syncthreads();
+                             if (threadIdx.x == 40) simt::Load(&begun);
+                             __syncthreads();
+                           }),
+              HasSubstr("outside every buffer (block 0, thread 40)"));
+  EXPECT_EQ(begun, 41);
+}
+
 TEST(SimtTest, FaultOfAKernelIsADeviceErrorWithItsSentence) {
   std::vector<float> x(128, 1), v(128, 1), y(128);
   const normlab_geonorm_options options{NORMLAB_EXP, 1, 1, 0, 0, 0, 0};
