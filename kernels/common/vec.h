@@ -199,24 +199,27 @@ NORMLAB_INLINE void ColumnsOf(std::int64_t cols, Body body) {
   }
 }
 
-template <class Real>
+// Four accumulators, or two where rows are short: there additions hardly wait for each other, and
+// two are added sooner.
+template <class Real, int kSlots = 4>
 struct Sum {
-  Vec<Real> lanes[4] = {};
+  Vec<Real> lanes[kSlots] = {};
   Real tail = 0;
 
   template <int kSlot>
   NORMLAB_INLINE void Add(Wide<Real, kSlot>, Vec<Real> value) {
-    lanes[kSlot] += value;
+    lanes[kSlot % kSlots] += value;
   }
   template <int kSlot>
   NORMLAB_INLINE void Add(Paired<kSlot>, Twins value) {
-    lanes[kSlot] += value.even;
-    lanes[kSlot + 1] += value.odd;
+    lanes[kSlot % kSlots] += value.even;
+    lanes[(kSlot + 1) % kSlots] += value.odd;
   }
   NORMLAB_INLINE void Add(Single<Real>, Real value) { tail += value; }
 
   NORMLAB_INLINE Quarter<Real> Folded() const {
-    return FoldLanes((lanes[0] + lanes[1]) + (lanes[2] + lanes[3]));
+    if constexpr (kSlots == 2) return FoldLanes(lanes[0] + lanes[1]);
+    if constexpr (kSlots == 4) return FoldLanes((lanes[0] + lanes[1]) + (lanes[2] + lanes[3]));
   }
   NORMLAB_INLINE Real Total() const { return AddQuarter(Folded()) + tail; }
 };
@@ -227,7 +230,8 @@ template <class Real>
 struct RowTotals {
   Quarter<Real> quarters[8];
 
-  NORMLAB_INLINE void Leave(int row, const Sum<Real>& sum) {
+  template <int kSlots>
+  NORMLAB_INLINE void Leave(int row, const Sum<Real, kSlots>& sum) {
     quarters[row] = sum.Folded() + Quarter<Real>{sum.tail};
   }
   NORMLAB_INLINE void Write(Real* totals) const { AddQuarters(quarters, totals); }

@@ -220,8 +220,9 @@ struct BackwardPlan {
   BlockSums sums;
   BlockCurve curve;
   std::int64_t apart[kBlockRows];  // not 0 where |u|^2 >= |v|^2/2
-  // turn = by_gx·<g,x> + by_gu·<g,u> and so on.
-  double by_gx[kBlockRows], by_gu[kBlockRows], across[kBlockRows];
+  // Three coefficients of a row are linear in its sums <g,x> and <g,v>: what these are multiplied
+  // by, so that little is left to do once they are known.
+  double turn[2][kBlockRows], cross[2][kBlockRows], shrink[2][kBlockRows];
   Real along[kBlockRows], t[kBlockRows];
 
   BackwardPlan(const Rule& rule, const void* saved, std::int64_t begin, int count,
@@ -233,60 +234,86 @@ struct BackwardPlan {
       const auto tangent = LoadLanes(curve.t + r);
       const LaneMask enough = beta * beta * LoadLanes(sums.a + r) <= LoadLanes(sums.u_squared + r);
       StoreLanes(apart + r, enough);
-      StoreLanes(by_gx + r, 2 * share * LoadLanes(curve.dc + r));
-      StoreLanes(by_gu + r, 2 * share * LoadLanes(curve.dt + r));
-      StoreLanes(across + r, -share * tangent);
+      const auto p = LoadLanes(curve.p + r), across = -share * tangent;
+      const auto of_gv = 2 * share * LoadLanes(curve.dt + r);
+      const auto of_gx = 2 * share * LoadLanes(curve.dc + r) - beta * of_gv;
+      StoreLanes(turn[0] + r, of_gx);
+      StoreLanes(turn[1] + r, of_gv);
+      StoreLanes(cross[0] + r, across - beta * of_gx);
+      StoreLanes(cross[1] + r, -beta * of_gv);
+      StoreLanes(shrink[0] + r, (beta * beta - p) * of_gx - 2 * beta * across);
+      StoreLanes(shrink[1] + r, (beta * beta - p) * of_gv);
       StoreLanes(along + r, LoadLanes(curve.c + r) - beta * tangent);
       StoreLanes(t + r, tangent);
     }
   }
 
-  NORMLAB_INLINE CollapsedGradient<Real> GradientOf(int r, double gx, double gu) const {
-    const double beta = sums.beta[r], turn = by_gx[r] * gx + by_gu[r] * gu;
-    const double along_x = across[r] * gx, cross = along_x - beta * turn;
-    const double shrink = -curve.p[r] * turn - beta * (along_x + cross);
-    return {along[r], t[r], static_cast<Real>(cross), static_cast<Real>(turn),
-            static_cast<Real>(shrink)};
+  NORMLAB_INLINE CollapsedGradient<Real> GradientOf(int r, double gx, double gv) const {
+    return {along[r], t[r], static_cast<Real>(cross[0][r] * gx + cross[1][r] * gv),
+            static_cast<Real>(turn[0][r] * gx + turn[1][r] * gv),
+            static_cast<Real>(shrink[0][r] * gx + shrink[1][r] * gv)};
   }
 };
 
-// The rows of a block in groups: a group's rows are read, then written. Memory is the limit of fp32
-// rows and of long ones, and it goes better when each is written at once after it was read; of
-// short bf16 rows arithmetic is, and a group's scalars need not wait for each other.
+// Sums over g of a block's rows.
+struct BlockDots {
+  double gx[kBlockRows], gv[kBlockRows];
+};
+
+constexpr std::int64_t kNarrowBytes = 256;
+
 template <class Real, bool kLong, class X, class V>
-void BackwardBlock(const Rule& rule, const normlab_geonorm_backward_args& args, std::int64_t begin,
-                   int count, bool past, double* dangle) {
-  constexpr int kGroup = !kLong && sizeof(X) == 2 ? kBlockRows : 1;
-  const BackwardPlan<Real> plan(rule, args.saved, begin, count, dangle != nullptr);
-  const BlockSums& sums = plan.sums;
-  for (int first = 0; first < count; first += kGroup) {
-    const int end = count - first < kGroup ? count : first + kGroup;
-    double gx[kBlockRows], gu[kBlockRows];
-    for (int r = first; r < end; ++r) {
-      const std::int64_t row = begin + r;
-      const auto dots = ReadUpstream<Real, kLong>(Row<X>(args.g, row), Row<X>(args.x, row),
-                                                  Row<V>(args.v, row), args.x.cols);
-      gx[r] = dots.gx.Total();
-      gu[r] = dots.gv.Total() - sums.beta[r] * gx[r];
+struct BackwardBlock {
+  const Rule& rule;
+  const normlab_geonorm_backward_args& args;
+  const BackwardPlan<Real>& plan;
+  std::int64_t begin;
+  bool past;
+  double* dangle;
+  BlockDots dots;
+
+  NORMLAB_INLINE void Read(int r) {
+    const std::int64_t row = begin + r;
+    const auto sums = ReadUpstream<Real, kLong>(Row<X>(args.g, row), Row<X>(args.x, row),
+                                                Row<V>(args.v, row), args.x.cols);
+    dots.gx[r] = sums.gx.Total();
+    dots.gv[r] = sums.gv.Total();
+  }
+
+  NORMLAB_INLINE void Write(int r) const {
+    const std::int64_t row = begin + r;
+    const BlockSums& sums = plan.sums;
+    if (!plan.curve.all_trusted && plan.curve.trusted[r] == 0) {
+      BackwardAgain<X, V>(rule, args, row, dangle);
+    } else if (plan.apart[r] == 0) {
+      BackwardRow<Real, X, V>(rule, args, row, {sums.a[r], sums.beta[r], sums.u_squared[r]},
+                              dangle);
+    } else {
+      const CollapsedGradient<Real> of = plan.GradientOf(r, dots.gx[r], dots.gv[r]);
+      past ? WriteCollapsed<Real, kLong, true, X, V>(args, row, of)
+           : WriteCollapsed<Real, kLong, false, X, V>(args, row, of);
+      if (dangle == nullptr) return;
+      AddAngleGradients<double>(rule, CurveOfRow(rule, sums, r), dots.gx[r],
+                                dots.gv[r] - sums.beta[r] * dots.gx[r], plan.curve.p[r], dangle);
     }
-    for (int r = first; r < end; ++r) {
-      const std::int64_t row = begin + r;
-      if (!plan.curve.all_trusted && plan.curve.trusted[r] == 0) {
-        BackwardAgain<X, V>(rule, args, row, dangle);
-      } else if (plan.apart[r] == 0) {
-        BackwardRow<Real, X, V>(rule, args, row, {sums.a[r], sums.beta[r], sums.u_squared[r]},
-                                dangle);
-      } else {
-        const CollapsedGradient<Real> of = plan.GradientOf(r, gx[r], gu[r]);
-        past ? WriteCollapsed<Real, kLong, true, X, V>(args, row, of)
-             : WriteCollapsed<Real, kLong, false, X, V>(args, row, of);
-        if (dangle == nullptr) continue;
-        AddAngleGradients<double>(rule, CurveOfRow(rule, sums, r), gx[r], gu[r], plan.curve.p[r],
-                                  dangle);
+  }
+
+  // Memory goes better when each row is written at once after it was read (five streams, which a
+  // block would interrupt). Of narrow bf16 rows arithmetic is the limit: a block's are read first,
+  // so that their scalars need not wait for each other.
+  void Run(int count) {
+    const bool narrow = args.x.cols * static_cast<std::int64_t>(sizeof(X)) <= kNarrowBytes;
+    if (sizeof(X) == 2 && narrow) {
+      for (int r = 0; r < count; ++r) Read(r);
+      for (int r = 0; r < count; ++r) Write(r);
+    } else {
+      for (int r = 0; r < count; ++r) {
+        Read(r);
+        Write(r);
       }
     }
   }
-}
+};
 
 // ---- entry -------------------------------------------------------------------------------------
 
@@ -327,8 +354,10 @@ struct Backward {
     const bool is_long = IsLong<X>(args.x.cols);
     for (std::int64_t row = begin; row < end; row += kBlockRows) {
       const int count = end - row < kBlockRows ? static_cast<int>(end - row) : kBlockRows;
-      is_long ? BackwardBlock<Real, true, X, V>(rule, args, row, count, past, dangle)
-              : BackwardBlock<Real, false, X, V>(rule, args, row, count, past, dangle);
+      const BackwardPlan<Real> plan(rule, args.saved, row, count, dangle != nullptr);
+      is_long
+          ? BackwardBlock<Real, true, X, V>{rule, args, plan, row, past, dangle, {}}.Run(count)
+          : BackwardBlock<Real, false, X, V>{rule, args, plan, row, past, dangle, {}}.Run(count);
     }
     if (past) FinishPastCaches();
   }

@@ -47,18 +47,18 @@ NORMLAB_INLINE bool IsLong(std::int64_t cols) {
 }
 
 // What reading a row once gives.
-template <class Real>
+template <class Real, bool kLong>
 struct ForwardDots {
-  Sum<Real> xx, xv, vv;
+  Sum<Real, kLong ? 4 : 2> xx, xv, vv;
 };
-template <class Real>
+template <class Real, bool kLong>
 struct UpstreamDots {
-  Sum<Real> gx, gv;
+  Sum<Real, kLong ? 4 : 2> gx, gv;
 };
 
 template <class Real, bool kLong, class X, class V>
-NORMLAB_INLINE ForwardDots<Real> ReadInputs(const X* x, const V* v, std::int64_t cols) {
-  ForwardDots<Real> dots;
+NORMLAB_INLINE ForwardDots<Real, kLong> ReadInputs(const X* x, const V* v, std::int64_t cols) {
+  ForwardDots<Real, kLong> dots;
   ColumnsOf<Real, X, V>(cols, [&](auto at, std::int64_t column) NORMLAB_INLINED {
     if constexpr (kLong) at.FetchAhead(x + column), at.FetchAhead(v + column);
     const auto value = at.Load(x + column), branch = at.Load(v + column);
@@ -70,9 +70,9 @@ NORMLAB_INLINE ForwardDots<Real> ReadInputs(const X* x, const V* v, std::int64_t
 }
 
 template <class Real, bool kLong, class X, class V>
-NORMLAB_INLINE UpstreamDots<Real> ReadUpstream(const X* g, const X* x, const V* v,
-                                               std::int64_t cols) {
-  UpstreamDots<Real> dots;
+NORMLAB_INLINE UpstreamDots<Real, kLong> ReadUpstream(const X* g, const X* x, const V* v,
+                                                      std::int64_t cols) {
+  UpstreamDots<Real, kLong> dots;
   ColumnsOf<Real, X, V>(cols, [&](auto at, std::int64_t column) NORMLAB_INLINED {
     if constexpr (kLong) {
       at.FetchAhead(g + column), at.FetchAhead(x + column), at.FetchAhead(v + column);
