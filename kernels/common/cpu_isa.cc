@@ -7,7 +7,7 @@
 namespace normlab::kernels {
 namespace {
 
-constexpr const char* kNames[kCpuIsaCount] = {"portable", "avx2", "avx512"};
+constexpr const char* kNames[kCpuIsaCount] = {"portable", "avx2", "avx512", "avx512_bf16"};
 constexpr int kNotForced = -1;
 
 std::atomic<int> forced{kNotForced};
@@ -27,7 +27,7 @@ struct Choice {
 Choice Choose() {
   if (const char* wanted = std::getenv("NORMLAB_CPU_ISA"); wanted != nullptr && *wanted != '\0') {
     const int isa = IndexOf(wanted);
-    if (isa < 0) return {-1, "NORMLAB_CPU_ISA is none of portable, avx2, avx512"};
+    if (isa < 0) return {-1, "NORMLAB_CPU_ISA is none of portable, avx2, avx512, avx512_bf16"};
     if (!CpuSupports(static_cast<CpuIsa>(isa))) {
       return {-1, "NORMLAB_CPU_ISA names an instruction set that this CPU or build lacks"};
     }
@@ -59,6 +59,12 @@ bool CpuSupports(CpuIsa isa) {
 #if defined(NORMLAB_HAS_AVX512)
       return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
              __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+#else
+      return false;
+#endif
+    case CpuIsa::kAvx512Bf16:
+#if defined(NORMLAB_HAS_AVX512_BF16)
+      return CpuSupports(CpuIsa::kAvx512) && __builtin_cpu_supports("avx512bf16");
 #else
       return false;
 #endif

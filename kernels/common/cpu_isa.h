@@ -4,8 +4,9 @@
 
 namespace normlab::kernels {
 
-enum class CpuIsa { kPortable = 0, kAvx2 = 1, kAvx512 = 2 };
-constexpr int kCpuIsaCount = 3;
+// kAvx512Bf16 is kAvx512 with the processor's own rounding to bf16, and gives the same bits.
+enum class CpuIsa { kPortable = 0, kAvx2 = 1, kAvx512 = 2, kAvx512Bf16 = 3 };
+constexpr int kCpuIsaCount = 4;
 
 const char* CpuIsaName(CpuIsa isa);
 

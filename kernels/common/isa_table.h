@@ -31,8 +31,16 @@ const Table* ActiveTable(const Table* const (&tables)[kCpuIsaCount]) {
 #else
 #define NORMLAB_AVX512_TABLE(table) nullptr
 #endif
-#define NORMLAB_ISA_TABLES(table) \
-  { &portable::table, NORMLAB_AVX2_TABLE(table), NORMLAB_AVX512_TABLE(table) }
+#if defined(NORMLAB_HAS_AVX512_BF16)
+#define NORMLAB_AVX512_BF16_TABLE(table) &avx512_bf16::table
+#else
+#define NORMLAB_AVX512_BF16_TABLE(table) nullptr
+#endif
+#define NORMLAB_ISA_TABLES(table)                                             \
+  {                                                                           \
+    &portable::table, NORMLAB_AVX2_TABLE(table), NORMLAB_AVX512_TABLE(table), \
+        NORMLAB_AVX512_BF16_TABLE(table)                                      \
+  }
 
 }  // namespace normlab::kernels
 

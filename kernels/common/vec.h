@@ -149,8 +149,7 @@ struct Paired {
             reinterpret_cast<Vec<float>>(words & 0xffff0000)};
   }
   static NORMLAB_INLINE Words Packed(Twins value) {
-    return (RoundToBf16<kVectorBytes>(value.even) >> 16) |
-           (RoundToBf16<kVectorBytes>(value.odd) & 0xffff0000);
+    return TwinsToBf16<kVectorBytes>(value.even, value.odd);
   }
   static NORMLAB_INLINE void Store(Bf16* to, Twins value) {
     const Words words = Packed(value);

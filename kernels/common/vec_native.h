@@ -101,11 +101,43 @@ NORMLAB_INLINE typename VectorOf<std::uint32_t, kBytes>::type RoundToBf16(
   return value != value ? bits | 0x400000 : rounded;
 }
 
+#if defined(__AVX512BF16__)
+// The processor's own rounding gives the same bits but for subnormals, which it takes for zeros.
+NORMLAB_INLINE bool AnySubnormal(__m512 value) {
+  constexpr int kSubnormal = 0x20;
+  return __builtin_expect(_mm512_fpclass_ps_mask(value, kSubnormal) != 0, 0);
+}
+#endif
+
+// Two vectors of fp32 as one of bf16: those of `even` in the lower half of each word.
+template <int kBytes>
+NORMLAB_INLINE typename VectorOf<std::uint32_t, kBytes>::type TwinsToBf16(
+    typename VectorOf<float, kBytes>::type even, typename VectorOf<float, kBytes>::type odd) {
+#if defined(__AVX512BF16__)
+  const __m512 low = reinterpret_cast<__m512>(even), high = reinterpret_cast<__m512>(odd);
+  if (!AnySubnormal(low) && !AnySubnormal(high)) {
+    const __m512i halves = reinterpret_cast<__m512i>(_mm512_cvtne2ps_pbh(high, low));
+    const __m512i order =
+        _mm512_set_epi16(31, 15, 30, 14, 29, 13, 28, 12, 27, 11, 26, 10, 25, 9, 24, 8, 23, 7, 22, 6,
+                         21, 5, 20, 4, 19, 3, 18, 2, 17, 1, 16, 0);
+    return reinterpret_cast<typename VectorOf<std::uint32_t, kBytes>::type>(
+        _mm512_maskz_permutexvar_epi16(static_cast<__mmask32>(-1), order, halves));
+  }
+#endif
+  return (RoundToBf16<kBytes>(even) >> 16) | (RoundToBf16<kBytes>(odd) & 0xffff0000);
+}
+
 // kBytes / 4 fp32 as bf16.
 template <int kBytes>
 NORMLAB_INLINE typename VectorOf<std::uint16_t, kBytes / 2>::type NarrowToBf16(
     typename VectorOf<float, kBytes>::type value) {
   using Halves = typename VectorOf<std::uint16_t, kBytes / 2>::type;
+#if defined(__AVX512BF16__)
+  if constexpr (kBytes == 64) {
+    const __m512 floats = reinterpret_cast<__m512>(value);
+    if (!AnySubnormal(floats)) return reinterpret_cast<Halves>(_mm512_cvtneps_pbh(floats));
+  }
+#endif
   const auto chosen = RoundToBf16<kBytes>(value) >> 16;
 #if defined(__AVX512F__)
   if constexpr (kBytes == 64) {

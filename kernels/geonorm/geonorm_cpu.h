@@ -29,6 +29,9 @@ extern const GeoNormRows kGeoNormRows;
 namespace avx512 {
 extern const GeoNormRows kGeoNormRows;
 }
+namespace avx512_bf16 {
+extern const GeoNormRows kGeoNormRows;
+}
 
 }  // namespace normlab::kernels
 

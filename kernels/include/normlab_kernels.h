@@ -218,7 +218,7 @@ NORMLAB_API int normlab_residual_backward(const normlab_residual_form* form,
 
 // ---- Which code runs ---------------------------------------------------------------------------
 
-// "portable", "avx2" or "avx512": chosen once from cpuid, or by the environment variable
+// "portable", "avx2", "avx512" or "avx512_bf16" (the bits of "avx512"): chosen once from cpuid, or by the environment variable
 // NORMLAB_CPU_ISA. A level that is unknown or that this CPU lacks makes every call above fail.
 NORMLAB_API const char* normlab_cpu_isa(void);
 

@@ -27,6 +27,9 @@ extern const NormRows kNormRows;
 namespace avx512 {
 extern const NormRows kNormRows;
 }
+namespace avx512_bf16 {
+extern const NormRows kNormRows;
+}
 
 }  // namespace normlab::kernels
 

@@ -42,6 +42,9 @@ extern const ResidualRows kResidualRows;
 namespace avx512 {
 extern const ResidualRows kResidualRows;
 }
+namespace avx512_bf16 {
+extern const ResidualRows kResidualRows;
+}
 
 }  // namespace normlab::kernels
 

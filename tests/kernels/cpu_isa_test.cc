@@ -65,13 +65,14 @@ TEST_F(CpuIsaTest, EachLevelIsInForceOrRefused) {
 
 TEST_F(CpuIsaTest, UnknownLevelFailsEveryCall) {
   EXPECT_EXIT(Report("sse9"), testing::ExitedWithCode(0),
-              "none: 111111 NORMLAB_CPU_ISA is none of portable, avx2, avx512\\.");
+              "none: 111111 NORMLAB_CPU_ISA is none of portable, avx2, avx512, avx512_bf16\\.");
 }
 
 TEST_F(CpuIsaTest, EmptyMeansTheBestThereIs) {
-  const char* best = CpuIsaName(CpuSupports(CpuIsa::kAvx512) ? CpuIsa::kAvx512
-                                : CpuSupports(CpuIsa::kAvx2) ? CpuIsa::kAvx2
-                                                             : CpuIsa::kPortable);
+  const char* best = CpuIsaName(CpuSupports(CpuIsa::kAvx512Bf16) ? CpuIsa::kAvx512Bf16
+                                : CpuSupports(CpuIsa::kAvx512)   ? CpuIsa::kAvx512
+                                : CpuSupports(CpuIsa::kAvx2)     ? CpuIsa::kAvx2
+                                                                 : CpuIsa::kPortable);
   EXPECT_EXIT(Report(""), testing::ExitedWithCode(0), std::string(best) + ": 000000 \\.");
 }
 

@@ -33,6 +33,8 @@ constexpr Rounded kSums[] = {
     {kMost, 0x1p118, kMost},
     {kMost, 0x1p119, kInf},  // the tie beyond the largest
     {-kMost, -0x1p119, -kInf},
+    {0x1p-130, 0x1p-133, 0x1.2p-130},  // subnormals, two of them a tie
+    {-0x1p-130, -0x1p-134, -0x1p-130},
     {kInf, 1, kInf},
     {1, -kInf, -kInf},
     {std::numeric_limits<double>::quiet_NaN(), 1, std::numeric_limits<double>::quiet_NaN()},
