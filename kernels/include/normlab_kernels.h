@@ -218,8 +218,9 @@ NORMLAB_API int normlab_residual_backward(const normlab_residual_form* form,
 
 // ---- Which code runs ---------------------------------------------------------------------------
 
-// "portable", "avx2", "avx512" or "avx512_bf16" (the bits of "avx512"): chosen once from cpuid, or by the environment variable
-// NORMLAB_CPU_ISA. A level that is unknown or that this CPU lacks makes every call above fail.
+// "portable", "avx2", "avx512" or "avx512_bf16" (the bits of "avx512"): chosen once from cpuid, or
+// by the environment variable NORMLAB_CPU_ISA. A level that is unknown or that this CPU lacks makes
+// every call above fail.
 NORMLAB_API const char* normlab_cpu_isa(void);
 
 // Forces a level for the whole process (tests and benches); NULL goes back to the choice above.
