@@ -5,6 +5,7 @@
 
 #include "kernels/torch/device_calls.h"
 #include "kernels/torch/passes.h"
+#include "kernels/torch/register_pass.h"
 #include "kernels/torch/tensor_access.h"
 
 namespace normlab::kernels {
@@ -98,18 +99,16 @@ Tensors GeoNormBackward(const at::Tensor& g, const at::Tensor& x, const at::Tens
 }
 
 TORCH_LIBRARY_FRAGMENT(normlab, library) {
-  library.def(
+  RegisterPass(
+      library,
       "_geonorm_forward(Tensor x, Tensor v, Tensor? scale, Tensor? bias, float[] options) -> "
-      "Tensor[]");
-  library.def(
+      "Tensor[]",
+      &GeoNormForward, &ForwardOutputs);
+  RegisterPass(
+      library,
       "_geonorm_backward(Tensor g, Tensor x, Tensor v, Tensor saved, Tensor? scale, Tensor? bias, "
-      "float[] options) -> Tensor[]");
-  for (const c10::DispatchKey key : {c10::DispatchKey::CPU, c10::DispatchKey::CUDA}) {
-    library.impl("_geonorm_forward", key, &GeoNormForward);
-    library.impl("_geonorm_backward", key, &GeoNormBackward);
-  }
-  library.impl("_geonorm_forward", c10::DispatchKey::Meta, &ForwardOutputs);
-  library.impl("_geonorm_backward", c10::DispatchKey::Meta, &BackwardOutputs);
+      "float[] options) -> Tensor[]",
+      &GeoNormBackward, &BackwardOutputs);
 }
 
 }  // namespace normlab::kernels

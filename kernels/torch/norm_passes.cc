@@ -4,6 +4,7 @@
 
 #include "kernels/torch/device_calls.h"
 #include "kernels/torch/passes.h"
+#include "kernels/torch/register_pass.h"
 #include "kernels/torch/tensor_access.h"
 
 namespace normlab::kernels {
@@ -68,18 +69,15 @@ Tensors NormBackward(const at::Tensor& g, const at::Tensor& x, const at::Tensor&
 }
 
 TORCH_LIBRARY_FRAGMENT(normlab, library) {
-  library.def(
+  RegisterPass(
+      library,
       "_norm_forward(Tensor x, Tensor? gain, Tensor? bias, float[] options, bool to_bf16) -> "
-      "Tensor[]");
-  library.def(
-      "_norm_backward(Tensor g, Tensor x, Tensor saved, Tensor? gain, Tensor? bias, "
-      "float[] options, bool want_gain, bool want_bias) -> Tensor[]");
-  for (const c10::DispatchKey key : {c10::DispatchKey::CPU, c10::DispatchKey::CUDA}) {
-    library.impl("_norm_forward", key, &NormForward);
-    library.impl("_norm_backward", key, &NormBackward);
-  }
-  library.impl("_norm_forward", c10::DispatchKey::Meta, &ForwardOutputs);
-  library.impl("_norm_backward", c10::DispatchKey::Meta, &BackwardOutputs);
+      "Tensor[]",
+      &NormForward, &ForwardOutputs);
+  RegisterPass(library,
+               "_norm_backward(Tensor g, Tensor x, Tensor saved, Tensor? gain, Tensor? bias, "
+               "float[] options, bool want_gain, bool want_bias) -> Tensor[]",
+               &NormBackward, &BackwardOutputs);
 }
 
 }  // namespace normlab::kernels

@@ -6,6 +6,7 @@
 
 #include "kernels/torch/device_calls.h"
 #include "kernels/torch/passes.h"
+#include "kernels/torch/register_pass.h"
 #include "kernels/torch/tensor_access.h"
 
 namespace normlab::kernels {
@@ -221,18 +222,16 @@ Tensors ResidualBackward(const OptionalTensor& dstream, const OptionalTensor& dn
 }
 
 TORCH_LIBRARY_FRAGMENT(normlab, library) {
-  library.def(
-      "_residual_forward(Tensor x, Tensor g, Tensor?[] parameters, float[] form) -> Tensor[]");
-  library.def(
+  RegisterPass(
+      library,
+      "_residual_forward(Tensor x, Tensor g, Tensor?[] parameters, float[] form) -> Tensor[]",
+      &ResidualForward, &ForwardOutputs);
+  RegisterPass(
+      library,
       "_residual_backward(Tensor? dstream, Tensor? dnext, Tensor? x, Tensor g, Tensor? stream, "
       "Tensor?[] parameters, Tensor[] saved, float[] form, int wanted, ScalarType stream_type) -> "
-      "Tensor[]");
-  for (const c10::DispatchKey key : {c10::DispatchKey::CPU, c10::DispatchKey::CUDA}) {
-    library.impl("_residual_forward", key, &ResidualForward);
-    library.impl("_residual_backward", key, &ResidualBackward);
-  }
-  library.impl("_residual_forward", c10::DispatchKey::Meta, &ForwardOutputs);
-  library.impl("_residual_backward", c10::DispatchKey::Meta, &BackwardOutputs);
+      "Tensor[]",
+      &ResidualBackward, &BackwardOutputs);
 }
 
 }  // namespace normlab::kernels
