@@ -94,10 +94,7 @@ std::string Name(const normlab_geonorm_options& o) {
 }
 
 const std::vector<TypePair>& TypePairs() {
-  static const std::vector<TypePair> pairs = {{NORMLAB_F32, NORMLAB_F32},
-                                              {NORMLAB_F64, NORMLAB_F64},
-                                              {NORMLAB_BF16, NORMLAB_BF16},
-                                              {NORMLAB_F32, NORMLAB_BF16}};
+  static const std::vector<TypePair> pairs = {kF32, kF64, kBf16, kMixed};
   return pairs;
 }
 

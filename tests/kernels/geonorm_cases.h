@@ -40,8 +40,16 @@ std::string Name(const normlab_geonorm_options& options);
 struct TypePair {
   normlab_dtype stream, branch;
 };
+inline constexpr TypePair kF32{NORMLAB_F32, NORMLAB_F32};
+inline constexpr TypePair kF64{NORMLAB_F64, NORMLAB_F64};
+inline constexpr TypePair kBf16{NORMLAB_BF16, NORMLAB_BF16};
+inline constexpr TypePair kMixed{NORMLAB_F32, NORMLAB_BF16};
 // Every pair that the interface takes.
 const std::vector<TypePair>& TypePairs();
+
+// A gap between rows that lie apart: rows of a width with a CUDA kernel of its own start at
+// multiples of 16 bytes, and the others anywhere.
+inline std::int64_t GapFor(std::int64_t cols) { return cols % 8 == 0 ? 8 : 3; }
 
 normlab_geonorm_options PlainOptions();
 // Retractions, steps, clamps, affine and fixed angles: each once.

@@ -16,9 +16,6 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 
-constexpr TypePair kF32{NORMLAB_F32, NORMLAB_F32};
-constexpr TypePair kBf16{NORMLAB_BF16, NORMLAB_BF16};
-
 class GeoNormPropertyTest : public testing::TestWithParam<std::string> {
  protected:
   GeoNormPropertyTest() : backend_(MakeBackend(GetParam())) {}
@@ -106,11 +103,9 @@ TEST_P(GeoNormPropertyTest, NoRowsAreNoWork) {
 }
 
 TEST_P(GeoNormPropertyTest, RowsMayLieApart) {
-  const TypePair mixed{NORMLAB_F32, NORMLAB_BF16};
-  for (const TypePair types : {kF32, kBf16, mixed}) {
+  for (const TypePair types : {kF32, kBf16, kMixed}) {
     for (const std::int64_t cols : {100, 128, 768}) {
-      // Rows of a width with a CUDA kernel of its own start at multiples of 16 bytes.
-      const std::int64_t gap = cols == 100 ? 3 : 8;
+      const std::int64_t gap = GapFor(cols);
       const GeoNormInputs packed = MakeInputs(types, 19, cols, 6);
       const GeoNormInputs apart = MakeInputs(types, 19, cols, 6, gap);
       const GeoNormOutputs one = Run(packed), other = Run(apart, 2 * gap);
@@ -166,8 +161,7 @@ std::vector<double> GeoNormPropertyTest::DriftsOver96Updates(TypePair types, std
 
 // A rounding that leans one way would shrink or grow the stream with every update.
 TEST_P(GeoNormPropertyTest, RadiusHasNoDriftOver96Updates) {
-  const TypePair mixed{NORMLAB_F32, NORMLAB_BF16};
-  for (const TypePair types : {kF32, kBf16, mixed}) {
+  for (const TypePair types : {kF32, kBf16, kMixed}) {
     for (const std::int64_t cols : {768, 1600}) {
       SCOPED_TRACE(testing::Message()
                    << "width " << cols << " " << Name(types.stream) << "+" << Name(types.branch));
@@ -209,7 +203,7 @@ TEST_P(GeoNormPropertyTest, RefusalsNameBothSides) {
 
 TEST_P(GeoNormPropertyTest, BackwardRefusesWhatItCannotUse) {
   const GeoNormInputs in = MakeInputs(kF32, 7, 768, 8), narrow = MakeInputs(kF32, 7, 760, 8);
-  const GeoNormInputs wide = MakeInputs({NORMLAB_F64, NORMLAB_F64}, 7, 768, 8);
+  const GeoNormInputs wide = MakeInputs(kF64, 7, 768, 8);
   GeoNormOutputs out(in);
   const auto sentence = [&](auto change) -> std::string {
     normlab_geonorm_backward_args args = out.Backward(in);

@@ -67,8 +67,7 @@ TEST_P(GeoNormTest, MatchesTheReferenceForEveryOption) {
 // The options meet the types in turn: all the pairs are many elements, and the scalars are one
 // code.
 TEST_P(GeoNormTest, MatchesTheReferenceForEveryOptionOfWideRows) {
-  const TypePair pairs[] = {
-      {NORMLAB_F32, NORMLAB_F32}, {NORMLAB_F32, NORMLAB_BF16}, {NORMLAB_BF16, NORMLAB_BF16}};
+  const TypePair pairs[] = {kF32, kMixed, kBf16};
   std::size_t turn = 0;
   for (const normlab_geonorm_options& options : OptionVariants()) {
     for (const std::int64_t cols : {768, 1600}) {

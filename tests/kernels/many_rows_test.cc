@@ -13,7 +13,7 @@
 namespace normlab::kernels {
 namespace {
 
-const TypePair kTypes[] = {{NORMLAB_F32, NORMLAB_F32}, {NORMLAB_BF16, NORMLAB_BF16}};
+const TypePair kTypes[] = {kF32, kBf16};
 
 struct Shape {
   std::int64_t rows, cols;

@@ -17,9 +17,6 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::StartsWith;
 
-constexpr TypePair kF32{NORMLAB_F32, NORMLAB_F32};
-constexpr TypePair kBf16{NORMLAB_BF16, NORMLAB_BF16};
-
 normlab_norm_options Options(normlab_norm_kind kind) { return {kind, 1e-5, 0}; }
 
 normlab_dtype RealOf(normlab_dtype stream) {
@@ -141,11 +138,9 @@ TEST_P(NormPropertyTest, SumsOverNoRowsAreZero) {
 }
 
 TEST_P(NormPropertyTest, RowsMayLieApart) {
-  const TypePair mixed{NORMLAB_F32, NORMLAB_BF16};
-  for (const TypePair types : {kF32, kBf16, mixed}) {
+  for (const TypePair types : {kF32, kBf16, kMixed}) {
     for (const std::int64_t cols : {100, 128, 768}) {
-      // Rows of a width with a CUDA kernel of its own start at multiples of 16 bytes.
-      const std::int64_t gap = cols == 100 ? 3 : 8;
+      const std::int64_t gap = GapFor(cols);
       const GeoNormInputs packed = MakeInputs(types, 9, cols, 6);
       const GeoNormInputs apart = MakeInputs(types, 9, cols, 6, gap);
       const Outputs one = Run(packed), other = Run(apart, 2 * gap);

@@ -111,7 +111,7 @@ TEST_P(NormTest, RowsOfAnySizeKeepTheirPrecision) {
       for (const std::int64_t cols : {100, 768}) {
         for (const int pb_relax : {0, 1}) {
           SCOPED_TRACE(testing::Message() << "size " << size);
-          Check({{kind, 0.0, pb_relax}, {NORMLAB_F32, NORMLAB_F32}, 3, cols, size});
+          Check({{kind, 0.0, pb_relax}, kF32, 3, cols, size});
           if (HasFailure()) return;
         }
       }

@@ -16,8 +16,6 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 
-constexpr TypePair kF32{NORMLAB_F32, NORMLAB_F32};
-
 class OverlapTest : public testing::TestWithParam<std::string> {
  protected:
   OverlapTest() : backend_(MakeBackend(GetParam())) {}

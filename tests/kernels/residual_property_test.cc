@@ -15,9 +15,6 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 
-constexpr TypePair kF32{NORMLAB_F32, NORMLAB_F32};
-constexpr TypePair kBf16{NORMLAB_BF16, NORMLAB_BF16};
-
 class ResidualPropertyTest : public testing::TestWithParam<std::string> {
  protected:
   ResidualPropertyTest() : backend_(MakeBackend(GetParam())) {}
@@ -113,11 +110,9 @@ TEST_P(ResidualPropertyTest, RowThatIsNotFiniteTouchesNoOther) {
 }
 
 TEST_P(ResidualPropertyTest, RowsMayLieApart) {
-  const TypePair mixed{NORMLAB_F32, NORMLAB_BF16};
-  for (const TypePair types : {kF32, kBf16, mixed}) {
+  for (const TypePair types : {kF32, kBf16, kMixed}) {
     for (const std::int64_t cols : {100, 128, 768}) {
-      // Rows of a width with a CUDA kernel of its own start at multiples of 16 bytes.
-      const std::int64_t gap = cols == 100 ? 3 : 8;
+      const std::int64_t gap = GapFor(cols);
       const ResidualInputs packed = MakeResidualInputs(types, 9, cols, 65);
       const ResidualInputs apart = MakeResidualInputs(types, 9, cols, 65, gap);
       const TestForm form(kFull, types, 9, cols);
@@ -178,13 +173,13 @@ TEST_P(ResidualPropertyTest, DgMayBeMissingOnlyWhereItEqualsDx) {
     EXPECT_THAT(normlab_last_error(), HasSubstr("dg may be left out only where it equals dx"));
   };
   for (const FormChoice& choice : choices) refuses(choice, kF32);
-  refuses(FormChoice{}, {NORMLAB_F32, NORMLAB_BF16});
+  refuses(FormChoice{}, kMixed);
 }
 
 TEST_P(ResidualPropertyTest, BackwardRefusesWhatItCannotUse) {
   const ResidualInputs in = MakeResidualInputs(kF32, 3, 768, 61);
   const ResidualInputs narrow = MakeResidualInputs(kF32, 3, 760, 61);
-  const ResidualInputs wide = MakeResidualInputs({NORMLAB_F64, NORMLAB_F64}, 3, 768, 61);
+  const ResidualInputs wide = MakeResidualInputs(kF64, 3, 768, 61);
   const TestForm form(kFull, kF32, 3, 768);
   Results out(in);
   const auto sentence = [&](auto change) -> std::string {

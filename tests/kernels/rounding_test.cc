@@ -13,8 +13,6 @@
 namespace normlab::kernels {
 namespace {
 
-constexpr TypePair kBf16{NORMLAB_BF16, NORMLAB_BF16};
-constexpr TypePair kMixed{NORMLAB_F32, NORMLAB_BF16};
 constexpr double kInf = std::numeric_limits<double>::infinity();
 constexpr double kMost = 0x1.fep127;  // the largest bf16
 

@@ -14,8 +14,7 @@
 namespace normlab::kernels {
 namespace {
 
-const TypePair kTypes[] = {
-    {NORMLAB_F32, NORMLAB_F32}, {NORMLAB_BF16, NORMLAB_BF16}, {NORMLAB_F32, NORMLAB_BF16}};
+const TypePair kTypes[] = {kF32, kBf16, kMixed};
 constexpr std::int64_t kRows = 65537;
 // Rows repeat, out of step with the tasks: inputs of their own would take longer than all else.
 constexpr std::int64_t kPeriod = 1009;
