@@ -6,6 +6,7 @@
 
 #include "tests/kernels/backend.h"
 #include "tests/kernels/residual_cases.h"
+#include "tests/kernels/residual_run.h"
 
 namespace normlab::kernels {
 namespace {
@@ -26,18 +27,12 @@ struct NormAlone {
   std::vector<double> saved;
 };
 
-// Of an update, with or without its next norm.
+// An update, with or without its next norm, and what it writes.
 struct Update {
-  Update(const FormChoice& choice, TypePair types, std::int64_t rows, std::int64_t cols)
-      : form(choice, types, rows, cols),
-        stream(types.stream, rows, cols),
-        next(types.branch, rows, cols),
-        dx(types.stream, rows, cols),
-        dg(types.branch, rows, cols),
-        columns(types.stream, 1, cols) {}
+  Update(const FormChoice& choice, TypePair types, const ResidualInputs& in)
+      : form(choice, types, in.x.rows(), in.x.cols()), out(in) {}
   TestForm form;
-  HostMatrix stream, next, dx, dg, columns;
-  double db = 0;
+  Results out;
 };
 
 class ApartTest : public testing::TestWithParam<std::string> {
@@ -45,27 +40,16 @@ class ApartTest : public testing::TestWithParam<std::string> {
   ApartTest() : backend_(MakeBackend(GetParam())) {}
 
   void Forward(const ResidualInputs& in, Update& update) {
-    const bool next = update.form.kernel().next.present != 0;
-    ASSERT_EQ(
-        backend_->ResidualForward(update.form.kernel(),
-                                  {in.x.View(), in.g.View(), update.stream.View(),
-                                   next ? update.next.View() : normlab_matrix{}, nullptr, nullptr},
-                                  update.form.learned_b()),
-        NORMLAB_OK)
+    ASSERT_EQ(backend_->ResidualForward(update.form.kernel(),
+                                        ForwardArgs(update.form, in, update.out, {.probes = true}),
+                                        update.form.learned_b()),
+              NORMLAB_OK)
         << normlab_last_error();
   }
 
   void Backward(const ResidualInputs& in, const HostMatrix& dstream, Update& update) {
-    normlab_residual_backward_args args{};
+    normlab_residual_backward_args args = BackwardArgs(update.form, in, update.out);
     args.dstream = dstream.View();
-    if (update.form.kernel().next.present != 0) args.dnext = in.dnext.View();
-    args.x = in.x.View();
-    args.g = in.g.View();
-    args.stream = update.stream.View();
-    args.dx = update.dx.View();
-    args.dg = update.dg.View();
-    args.db = &update.db;
-    args.db_columns = update.columns.View().data;
     ASSERT_EQ(backend_->ResidualBackward(update.form.kernel(), args, update.form.learned_b()),
               NORMLAB_OK)
         << normlab_last_error();
@@ -123,11 +107,11 @@ void ApartTest::Check(const FormChoice& choice, TypePair types, std::int64_t row
   const ResidualInputs in = MakeResidualInputs(types, rows, cols, 73);
   FormChoice without = choice;
   without.next = NormChoice::kNone;
-  Update fused(choice, types, rows, cols), apart(without, types, rows, cols);
+  Update fused(choice, types, in), apart(without, types, in);
   NormAlone norm(types.stream, rows, cols);
   Forward(in, fused);
   Forward(in, apart);
-  Norm(fused.form.kernel().next, in, apart.stream, norm);
+  Norm(fused.form.kernel().next, in, apart.out.stream, norm);
   if (HasFatalFailure()) return;
   Backward(in, in.dstream, fused);
   Backward(in, Added(in.dstream, norm.dx), apart);
@@ -136,12 +120,12 @@ void ApartTest::Check(const FormChoice& choice, TypePair types, std::int64_t row
   for (std::int64_t r = 0; r < rows; ++r) {
     for (std::int64_t c = 0; c < cols; ++c) next.Set(r, c, norm.y.Get(r, c));
   }
-  EXPECT_EQ(fused.stream.bytes(), apart.stream.bytes());
-  EXPECT_EQ(fused.next.bytes(), next.bytes());
-  EXPECT_EQ(fused.dx.bytes(), apart.dx.bytes());
-  EXPECT_EQ(fused.dg.bytes(), apart.dg.bytes());
-  EXPECT_EQ(fused.columns.bytes(), apart.columns.bytes());
-  EXPECT_EQ(fused.db, apart.db);
+  EXPECT_EQ(fused.out.stream.bytes(), apart.out.stream.bytes());
+  EXPECT_EQ(fused.out.next.bytes(), next.bytes());
+  EXPECT_EQ(fused.out.dx.bytes(), apart.out.dx.bytes());
+  EXPECT_EQ(fused.out.dg.bytes(), apart.out.dg.bytes());
+  EXPECT_EQ(fused.out.columns.bytes(), apart.out.columns.bytes());
+  EXPECT_EQ(fused.out.db, apart.out.db);
   ExpectSameParameters(fused, apart, norm);
 }
 

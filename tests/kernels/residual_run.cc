@@ -23,6 +23,17 @@ std::string Name(const Without& without) {
   return name;
 }
 
+normlab_residual_forward_args ForwardArgs(const TestForm& form, const ResidualInputs& in,
+                                          Results& out, Without without) {
+  normlab_residual_forward_args args{};
+  args.x = in.x.View();
+  args.g = in.g.View();
+  args.stream = out.stream.View();
+  if (form.kernel().next.present != 0) args.next = out.next.View();
+  if (out.probes.rows() > 0 && !without.probes) args.probes = out.probes.View().data;
+  return args;
+}
+
 normlab_residual_backward_args BackwardArgs(const TestForm& form, const ResidualInputs& in,
                                             Results& out, Without without) {
   normlab_residual_backward_args args{};
@@ -40,17 +51,11 @@ normlab_residual_backward_args BackwardArgs(const TestForm& form, const Residual
 
 void RunResidual(Backend& backend, const TestForm& form, const ResidualInputs& in, Results& out,
                  Without without) {
-  const bool next = form.kernel().next.present != 0;
-  const bool probes = out.probes.rows() > 0 && !without.probes;
   normlab_residual_form kernel = form.kernel();
   for (normlab_norm_stage* stage : {&kernel.branch, &kernel.post, &kernel.next}) {
     if (without.parameters) stage->dgain = stage->dbias = nullptr;
   }
-  ASSERT_EQ(backend.ResidualForward(kernel,
-                                    {in.x.View(), in.g.View(), out.stream.View(),
-                                     next ? out.next.View() : normlab_matrix{},
-                                     probes ? out.probes.View().data : nullptr, nullptr},
-                                    form.learned_b()),
+  ASSERT_EQ(backend.ResidualForward(kernel, ForwardArgs(form, in, out, without), form.learned_b()),
             NORMLAB_OK)
       << normlab_last_error();
   ASSERT_EQ(

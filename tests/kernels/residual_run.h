@@ -30,6 +30,9 @@ struct Without {
 
 std::string Name(const Without& without);
 
+// Of the C interface, without a workspace.
+normlab_residual_forward_args ForwardArgs(const TestForm& form, const ResidualInputs& in,
+                                          Results& out, Without without = {});
 normlab_residual_backward_args BackwardArgs(const TestForm& form, const ResidualInputs& in,
                                             Results& out, Without without = {});
 // Both directions; a fatal failure with the sentence where the backend refuses.

@@ -9,6 +9,7 @@
 
 #include "tests/kernels/geonorm_cases.h"
 #include "tests/kernels/residual_cases.h"
+#include "tests/kernels/residual_run.h"
 #include "tests/kernels/thread_executor.h"
 
 namespace normlab::kernels {
@@ -113,39 +114,24 @@ TEST(NormThreadsTest, ResultsDoNotDependOnThreads) {
 }
 
 // A form with every output that there is.
-struct ResidualOutputs {
-  ResidualOutputs(const ResidualInputs& in, const normlab_executor* executor)
-      : stream(in.x.dtype(), in.x.rows(), in.x.cols()),
-        next(in.g.dtype(), in.x.rows(), in.x.cols()),
-        dx(in.x.dtype(), in.x.rows(), in.x.cols()),
-        dg(in.g.dtype(), in.x.rows(), in.x.cols()),
-        columns(NORMLAB_F32, 1, in.x.cols()),
-        probes(NORMLAB_F32, in.x.rows(), NORMLAB_ROW_PROBES),
-        form({1.1, 0.7, true, NormChoice::kRmsNorm, NormChoice::kLayerNorm, NormChoice::kLayerNorm},
-             {in.x.dtype(), in.g.dtype()}, in.x.rows(), in.x.cols()) {
+struct ResidualRun {
+  ResidualRun(const ResidualInputs& in, const normlab_executor* executor)
+      : form({1.1, 0.7, true, NormChoice::kRmsNorm, NormChoice::kLayerNorm, NormChoice::kLayerNorm},
+             {in.x.dtype(), in.g.dtype()}, in.x.rows(), in.x.cols()),
+        out(in) {
     std::vector<char> scratch(static_cast<std::size_t>(
         normlab_residual_forward_workspace(in.x.rows(), in.x.cols(), in.x.dtype())));
-    const normlab_residual_forward_args forward{in.x.View(), in.g.View(),        stream.View(),
-                                                next.View(), probes.View().data, scratch.data()};
+    normlab_residual_forward_args forward = ForwardArgs(form, in, out);
+    forward.workspace = scratch.data();
     EXPECT_EQ(normlab_residual_forward(&form.kernel(), &forward, executor), NORMLAB_OK);
     std::vector<char> workspace(static_cast<std::size_t>(
         normlab_residual_backward_workspace(in.x.rows(), in.x.cols(), NORMLAB_F32)));
-    normlab_residual_backward_args backward{};
-    backward.dstream = in.dstream.View();
-    backward.dnext = in.dnext.View();
-    backward.x = in.x.View();
-    backward.g = in.g.View();
-    backward.stream = stream.View();
-    backward.dx = dx.View();
-    backward.dg = dg.View();
-    backward.db = &db;
-    backward.db_columns = columns.View().data;
+    normlab_residual_backward_args backward = BackwardArgs(form, in, out);
     backward.workspace = workspace.data();
     EXPECT_EQ(normlab_residual_backward(&form.kernel(), &backward, executor), NORMLAB_OK);
   }
-  HostMatrix stream, next, dx, dg, columns, probes;
-  double db = 0;
   TestForm form;
+  Results out;
 };
 
 class ResidualThreadsTest : public testing::TestWithParam<std::size_t> {};
@@ -155,21 +141,21 @@ TEST_P(ResidualThreadsTest, ResultsDoNotDependOnThreads) {
   for (HostMatrix* matrix : {&in.x, &in.g, &in.dstream, &in.dnext}) {
     *matrix = matrix->Repeated(kRows);
   }
-  const ResidualOutputs alone(in, nullptr);
+  const ResidualRun alone(in, nullptr);
   for (const int threads : {2, 5}) {
     const ThreadExecutor executor(threads);
-    const ResidualOutputs out(in, executor.get());
-    EXPECT_EQ(out.stream.bytes(), alone.stream.bytes());
-    EXPECT_EQ(out.next.bytes(), alone.next.bytes());
-    EXPECT_EQ(out.probes.bytes(), alone.probes.bytes());
-    EXPECT_EQ(out.dx.bytes(), alone.dx.bytes());
-    EXPECT_EQ(out.dg.bytes(), alone.dg.bytes());
-    EXPECT_EQ(out.columns.bytes(), alone.columns.bytes());
-    EXPECT_EQ(out.db, alone.db);
+    const ResidualRun split(in, executor.get());
+    EXPECT_EQ(split.out.stream.bytes(), alone.out.stream.bytes());
+    EXPECT_EQ(split.out.next.bytes(), alone.out.next.bytes());
+    EXPECT_EQ(split.out.probes.bytes(), alone.out.probes.bytes());
+    EXPECT_EQ(split.out.dx.bytes(), alone.out.dx.bytes());
+    EXPECT_EQ(split.out.dg.bytes(), alone.out.dg.bytes());
+    EXPECT_EQ(split.out.columns.bytes(), alone.out.columns.bytes());
+    EXPECT_EQ(split.out.db, alone.out.db);
     for (std::size_t stage = 0; stage < 3; ++stage) {
       for (std::int64_t c = 0; c < in.x.cols(); ++c) {
-        EXPECT_EQ(out.form.Gain(stage, c), alone.form.Gain(stage, c)) << stage << " " << c;
-        EXPECT_EQ(out.form.Bias(stage, c), alone.form.Bias(stage, c)) << stage << " " << c;
+        EXPECT_EQ(split.form.Gain(stage, c), alone.form.Gain(stage, c)) << stage << " " << c;
+        EXPECT_EQ(split.form.Bias(stage, c), alone.form.Bias(stage, c)) << stage << " " << c;
       }
     }
   }
