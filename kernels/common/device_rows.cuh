@@ -116,6 +116,8 @@ auto DispatchWidth(std::int64_t cols, Run run) {
       return run.template Width<1024>();
     case 1280:
       return run.template Width<1280>();
+    case 1536:
+      return run.template Width<1536>();
     case 1600:
       return run.template Width<1600>();
     case 2048:

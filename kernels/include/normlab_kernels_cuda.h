@@ -6,7 +6,7 @@
 // db_columns) are wanted.
 //
 // Beside the faults of the CPU interface: for F32 and BF16 matrices whose width is one of the
-// presets' (768, 1024, 1280, 1600, 2048; also 128 and 384), rows, gains, biases, b_columns and
+// presets' (128, 384, 768, 1024, 1280, 1536, 1600, 2048), rows, gains, biases, b_columns and
 // workspaces must start at multiples of 16 bytes. NORMLAB_DEVICE_ERROR says that the CUDA runtime
 // refused a launch.
 #ifndef NORMLAB_KERNELS_INCLUDE_NORMLAB_KERNELS_CUDA_H_

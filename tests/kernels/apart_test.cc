@@ -153,7 +153,7 @@ TEST_P(ApartTest, SameBitsAtEveryWidth) {
       kPreNorm, {1, 0.7, true, NormChoice::kNone, NormChoice::kRmsNorm, NormChoice::kRmsNorm}};
   for (const FormChoice& choice : choices) {
     for (const TypePair types : kTypes) {
-      for (const std::int64_t cols : {8, 384, 768, 1024, 1280, 1600, 2048, 4096}) {
+      for (const std::int64_t cols : kWidths) {
         Check(choice, types, 3, cols);
         if (HasFailure()) return;
       }

@@ -30,7 +30,7 @@ class GeoNormTest : public testing::TestWithParam<std::string> {
 };
 
 TEST_P(GeoNormTest, MatchesTheReferenceInEveryRegimeAtEveryWidth) {
-  for (const std::int64_t cols : {8, 100, 128, 384, 768, 1024, 1280, 1600, 2048, 4096}) {
+  for (const std::int64_t cols : kWidths) {
     for (const TypePair types : TypePairs()) {
       SCOPED_TRACE(testing::Message() << kRegimes << "x" << cols << " " << Name(types.stream) << "+"
                                       << Name(types.branch));

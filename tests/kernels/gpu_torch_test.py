@@ -79,7 +79,7 @@ def main(device="cuda"):
     graphs = device == "cuda"
     assert not graphs or torch.cuda.is_available(), "this test needs a GPU"
     for case in CASES:
-        for rows, cols in ((0, 768), (7, 100), (65, 768), (33, 1600), (9, 2048)):
+        for rows, cols in ((0, 768), (7, 100), (65, 768), (17, 1536), (33, 1600), (9, 2048)):
             for dtype in (torch.float32, torch.bfloat16):
                 check_against_cpu(device, case, rows, cols, dtype)
         if graphs:

@@ -11,6 +11,10 @@
 
 namespace normlab::kernels {
 
+// Those with CUDA kernels of their own, and others below and above.
+inline constexpr std::int64_t kWidths[] = {8,    100,  128,  384,  768, 1024,
+                                           1280, 1536, 1600, 2048, 4096};
+
 class HostMatrix {
  public:
   // From a line of the cache on, as LibTorch's memory.

@@ -20,7 +20,7 @@ ENTRY = re.compile(
 # RowLayout<width, threads of a row, columns of a group>, as it stands in a demangled name.
 LAYOUT = re.compile(r"RowLayout<(?:\(int\))?(\d+),")
 
-WIDTHS = {128, 384, 768, 1024, 1280, 1600, 2048}
+WIDTHS = {128, 384, 768, 1024, 1280, 1536, 1600, 2048}
 
 Kernel = collections.namedtuple("Kernel", "source name architecture registers spilled")
 

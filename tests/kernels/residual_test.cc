@@ -58,7 +58,7 @@ TEST_P(ResidualTest, MatchesTheReferenceAtEveryWidth) {
       {1, 0.5, true, NormChoice::kLayerNorm, NormChoice::kNone, NormChoice::kRmsNorm},
   };
   for (const FormChoice& choice : choices) {
-    for (const std::int64_t cols : {8, 100, 384, 768, 1024, 1280, 1600, 2048, 4096}) {
+    for (const std::int64_t cols : kWidths) {
       for (const TypePair types : TypePairs()) {
         Check(choice, types, 3, cols);
         if (HasFailure()) return;
