@@ -34,6 +34,12 @@ template <class Real>
 __global__ void __launch_bounds__(kSumWarps* kWarp) AddColumns(ColumnOutputs<Real> outputs) {
   const std::int64_t strips = (outputs.cols + kWarp - 1) / kWarp;
   const int which = static_cast<int>(blockIdx.x / strips);
+  int kind = 0;
+  Real* out = nullptr;
+#pragma unroll
+  for (int i = 0; i < kMostColumnSums; ++i) {  // an index known only here would need a stack
+    if (i == which) kind = outputs.kind[i], out = outputs.out[i];
+  }
   const int warp = static_cast<int>(threadIdx.x) / kWarp,
             lane = static_cast<int>(threadIdx.x) % kWarp;
   const std::int64_t column = blockIdx.x % strips * kWarp + lane;
@@ -43,7 +49,7 @@ __global__ void __launch_bounds__(kSumWarps* kWarp) AddColumns(ColumnOutputs<Rea
   double sum = 0;
   if (there && begin < end) {
     const std::int64_t step = outputs.kinds * outputs.cols;
-    const Real* at = outputs.partials + begin * step + outputs.kind[which] * outputs.cols + column;
+    const Real* at = outputs.partials + begin * step + kind * outputs.cols + column;
     for (std::int64_t i = begin; i < end; ++i, at += step) sum += LoadGlobal(at);
   }
   __shared__ double parts[kSumWarps][kWarp];
@@ -51,7 +57,7 @@ __global__ void __launch_bounds__(kSumWarps* kWarp) AddColumns(ColumnOutputs<Rea
   __syncthreads();
   if (warp != 0 || !there) return;
   for (int i = 1; i < kSumWarps; ++i) sum += parts[i][lane];
-  StoreGlobal(outputs.out[which] + column, static_cast<Real>(sum));
+  StoreGlobal(out + column, static_cast<Real>(sum));
 }
 
 template <class Real>
