@@ -21,15 +21,14 @@ __device__ __forceinline__ Coefficients Combine(const Curve& row_curve,
                                                 const ScaledSums<Real>& sums, double gx,
                                                 double gu) {
   const row::GeoCurve<double>& curve = row_curve.curve;
-  const double a = row_curve.a;
-  const double slope = curve.dc * gx + curve.dt * gu;
-  const double across = -curve.t * gx / a;
+  const double turn = 2 * (curve.dc * gx + curve.dt * gu) * row_curve.share;
+  const double across = -curve.t * gx * row_curve.share;
   return {static_cast<float>(curve.t),
-          static_cast<float>(across / sums.x_scale),
-          static_cast<float>(2 * slope / a / sums.v_scale),
+          static_cast<float>(across * sums.of_x.inverse),
+          static_cast<float>(turn * sums.of_v.inverse),
           static_cast<float>(curve.c),
-          static_cast<float>(across / sums.v_scale),
-          static_cast<float>(-2 * row_curve.p * slope / a / sums.x_scale),
+          static_cast<float>(across * sums.of_v.inverse),
+          static_cast<float>(-row_curve.p * turn * sums.of_x.inverse),
           static_cast<float>(row_curve.beta),
           static_cast<float>(sums.beta)};
 }
@@ -41,10 +40,11 @@ __device__ __forceinline__ ScaledSums<float> SavedSums(const void* saved, std::i
                                                        double least, RegisterRow<Layout>* x,
                                                        RegisterRow<Layout>* v) {
   const float* own = static_cast<const float*>(saved) + row * NORMLAB_GEONORM_SAVED;
-  const ScaledSums<float> kept{LoadGlobal(own), LoadGlobal(own + 1), LoadGlobal(own + 2), 1, 1};
+  const ScaledSums<float> kept{LoadGlobal(own), LoadGlobal(own + 1), LoadGlobal(own + 2),
+                               PowerOfTwo(), PowerOfTwo()};
   if (InRange(kept, least)) return kept;
-  const float x_scale = BringNearOne(x), v_scale = BringNearOne(v);
-  return SumRow(*x, *v, x_scale, v_scale);
+  const PowerOfTwo of_x = BringNearOne(x), of_v = BringNearOne(v);
+  return SumRow(*x, *v, of_x, of_v);
 }
 
 // partials: dL/d(alpha, scale, bias) of each row group; null where they are not wanted.
@@ -70,7 +70,7 @@ __global__ void __launch_bounds__(Layout::kBlock, 1)
       along[1] = MultiplyAdd(g.value[s][i], u, along[1]);
     });
     ReduceRows<Layout::kThreads>(along, Add{});
-    const double gx = along[0] / sums.x_scale, gu = along[1] / sums.v_scale;
+    const double gx = along[0] * sums.of_x.inverse, gu = along[1] * sums.of_v.inverse;
     Coefficients k{0, 0, 0, 1, 0, 0, 0, 0};
     if (sums.a != 0) {
       const Curve row_curve = CurveOf(rule, sums);

@@ -26,16 +26,26 @@ __device__ __forceinline__ Rule WithLearned(Rule rule, const normlab_cuda_learne
   return rule;
 }
 
+// A power of two and its reciprocal: multiplying by either is exact, and a division in fp64 costs
+// as much as a dozen columns of the row. fp32, for they live as long as the row does.
+struct PowerOfTwo {
+  __device__ __forceinline__ explicit PowerOfTwo(float scale = 1)
+      : scale(scale), inverse(1 / scale) {}
+  float scale, inverse;
+};
+
 // Of a row as scaled: x and v times their powers of two.
 template <class Real>
 struct ScaledSums {
   Real a, beta, u_squared;
-  double x_scale, v_scale;
+  PowerOfTwo of_x, of_v;
 
-  __device__ __forceinline__ double A() const { return double(a) / x_scale / x_scale; }
-  __device__ __forceinline__ double Beta() const { return double(beta) * (x_scale / v_scale); }
+  __device__ __forceinline__ double A() const { return double(a) * of_x.inverse * of_x.inverse; }
+  __device__ __forceinline__ double Beta() const {
+    return double(beta) * of_x.scale * of_v.inverse;
+  }
   __device__ __forceinline__ double USquared() const {
-    return double(u_squared) / v_scale / v_scale;
+    return double(u_squared) * of_v.inverse * of_v.inverse;
   }
 };
 
@@ -47,7 +57,7 @@ __device__ __forceinline__ bool InRange(const ScaledSums<float>& sums, double le
 
 struct Curve {
   row::GeoCurve<double> curve;
-  double a, beta, p;
+  double a, share, beta, p;  // share = 1/a
 };
 
 template <class Real>
@@ -56,19 +66,20 @@ __device__ __forceinline__ Curve CurveOf(const Rule& rule, const ScaledSums<Real
   result.a = sums.A();
   result.beta = sums.Beta();
   const double u_squared = sums.USquared();
-  result.p = u_squared / result.a;
-  result.curve = row::EvaluateCurve<double>(rule, result.p, u_squared,
-                                            u_squared + result.beta * result.beta * result.a);
+  result.share = 1 / result.a;
+  result.p = u_squared * result.share;
+  result.curve = row::EvaluateCurve<double, row::kSeriesTerms<Real>>(
+      rule, result.p, u_squared, u_squared + result.beta * result.beta * result.a);
   return result;
 }
 
+// p: that of the row's curve; 0 of a zero row.
 template <class Real>
 __device__ __forceinline__ void SaveRow(const Rule& rule, void* saved, std::int64_t row_index,
-                                        const ScaledSums<Real>& sums) {
+                                        const ScaledSums<Real>& sums, double p) {
   Real* out = static_cast<Real*>(saved) + row_index * NORMLAB_GEONORM_SAVED;
   const double step = rule.has_fixed_angle ? 0.0 : rule.alpha * rule.scale;
-  const double q = sums.a > 0 ? step * step * (sums.USquared() / sums.A()) : 0.0;
-  const double values[4] = {sums.A(), sums.Beta(), sums.USquared(), q};
+  const double values[4] = {sums.A(), sums.Beta(), sums.USquared(), step * step * p};
   for (int i = 0; i < 4; ++i) StoreGlobal(out + i, static_cast<Real>(values[i]));
 }
 
@@ -83,8 +94,8 @@ using GeoNormLayout =
 
 template <class Layout>
 __device__ __forceinline__ ScaledSums<float> SumRow(const RegisterRow<Layout>& x,
-                                                    const RegisterRow<Layout>& v, float x_scale,
-                                                    float v_scale) {
+                                                    const RegisterRow<Layout>& v, PowerOfTwo of_x,
+                                                    PowerOfTwo of_v) {
   float dots[2] = {0, 0};
   EachColumn<Layout>([&](int s, int i) {
     dots[0] = MultiplyAdd(x.value[s][i], x.value[s][i], dots[0]);
@@ -97,15 +108,15 @@ __device__ __forceinline__ ScaledSums<float> SumRow(const RegisterRow<Layout>& x
     const float u = MultiplyAdd(-beta, x.value[s][i], v.value[s][i]);
     uu = MultiplyAdd(u, u, uu);
   });
-  return {dots[0], beta, ReduceRow<Layout::kThreads>(uu, Add{}), x_scale, v_scale};
+  return {dots[0], beta, ReduceRow<Layout::kThreads>(uu, Add{}), of_x, of_v};
 }
 
 // Scales a row in place by the power of two that brings it near 1, and returns that.
 template <class Layout>
-__device__ __forceinline__ float BringNearOne(RegisterRow<Layout>* row_values) {
+__device__ __forceinline__ PowerOfTwo BringNearOne(RegisterRow<Layout>* row_values) {
   const float scale = ScaleFor(Largest(*row_values));
   ScaleBy(scale, row_values);
-  return scale;
+  return PowerOfTwo(scale);
 }
 
 // ---- any width ---------------------------------------------------------------------------------
@@ -127,7 +138,7 @@ __device__ __forceinline__ ScaledSums<double> SumAnyRow(const X* x, const V* v, 
     const double u = Get<double>(v + c) - beta * Get<double>(x + c);
     uu += u * u;
   });
-  return {dots[0], beta, ReduceRow<kAnyWidthBlock>(uu, Add{}), 1, 1};
+  return {dots[0], beta, ReduceRow<kAnyWidthBlock>(uu, Add{}), PowerOfTwo(), PowerOfTwo()};
 }
 
 }  // namespace normlab::kernels

@@ -16,13 +16,13 @@ __device__ __forceinline__ void CountZeroRow(std::int64_t* zero_rows) {
 template <class Layout>
 __device__ __forceinline__ ScaledSums<float> SumsOf(RegisterRow<Layout>* x, RegisterRow<Layout>* v,
                                                     double least) {
-  float x_scale = 1, v_scale = 1;
+  PowerOfTwo of_x, of_v;
 #pragma unroll 1
   for (int pass = 0;; ++pass) {
-    const ScaledSums<float> sums = SumRow(*x, *v, x_scale, v_scale);
+    const ScaledSums<float> sums = SumRow(*x, *v, of_x, of_v);
     if (pass == 1 || InRange(sums, least)) return sums;
-    x_scale = BringNearOne(x);
-    v_scale = BringNearOne(v);
+    of_x = BringNearOne(x);
+    of_v = BringNearOne(v);
   }
 }
 
@@ -38,23 +38,24 @@ __global__ void __launch_bounds__(Layout::kBlock, 1)
     LoadRow(DeviceRow<V>(args.v, at), own.thread, &v);
     const ScaledSums<float> sums = SumsOf(&x, &v, row::LeastTangent(rule, false));
     float of_x = 1, of_v = 0;
-    double theta = 0;
+    double theta = 0, p = 0;
     if (sums.a != 0) {
       const Curve row_curve = CurveOf(rule, sums);
       const double t = row_curve.curve.t;
       theta = row_curve.curve.theta;
-      of_x = static_cast<float>((row_curve.curve.c - t * row_curve.beta) / sums.x_scale);
-      of_v = static_cast<float>(t / sums.v_scale);
+      p = row_curve.p;
+      of_x = static_cast<float>((row_curve.curve.c - t * row_curve.beta) * sums.of_x.inverse);
+      of_v = static_cast<float>(t * sums.of_v.inverse);
     } else if (args.zero_rows != nullptr && own.thread == 0) {
       CountZeroRow(args.zero_rows);
     }
+    if (args.saved != nullptr && own.thread == 0) SaveRow(rule, args.saved, at, sums, p);
     const bool turns = of_v != 0;  // a row that stays does so whatever v holds
     EachColumn<Layout>([&](int s, int i) {
       x.value[s][i] *= of_x;
       if (turns) x.value[s][i] = MultiplyAdd(of_v, v.value[s][i], x.value[s][i]);
     });
     StoreRow(DeviceRow<X>(args.y, at), own.thread, x);
-    if (args.saved != nullptr && own.thread == 0) SaveRow(rule, args.saved, at, sums);
     if (args.probes != nullptr) {
       float magnitudes[2];
       RoundTo<X>(&x);
@@ -77,10 +78,11 @@ __global__ void __launch_bounds__(kAnyWidthBlock, 1)
     const V* v = DeviceRow<V>(args.v, at);
     X* y = DeviceRow<X>(args.y, at);
     const ScaledSums<double> sums = SumAnyRow(x, v, args.x.cols);
-    double of_x = 1, of_v = 0, theta = 0;
+    double of_x = 1, of_v = 0, theta = 0, p = 0;
     if (sums.a != 0) {
       const Curve row_curve = CurveOf(rule, sums);
       theta = row_curve.curve.theta;
+      p = row_curve.p;
       of_v = row_curve.curve.t;
       of_x = row_curve.curve.c - of_v * row_curve.beta;
     } else if (args.zero_rows != nullptr && threadIdx.x == 0) {
@@ -94,7 +96,8 @@ __global__ void __launch_bounds__(kAnyWidthBlock, 1)
     if (args.saved != nullptr && threadIdx.x == 0) {
       SaveRow<Real>(rule, args.saved, at,
                     {static_cast<Real>(sums.a), static_cast<Real>(sums.beta),
-                     static_cast<Real>(sums.u_squared), 1, 1});
+                     static_cast<Real>(sums.u_squared), PowerOfTwo(), PowerOfTwo()},
+                    p);
     }
     if (args.probes != nullptr) {
       double magnitudes[2];

@@ -70,10 +70,14 @@ struct GeoCurve {
   bool still;          // the row counts as u = 0 although the angle does not vanish there
 };
 
-// cos(sqrt q), sin(sqrt q)/sqrt q and their derivatives in q, for q < 1.
+// Terms of the power series that an accuracy takes: those of Real, or fewer where its results are
+// rounded to fp32 anyway.
 template <class Real>
+constexpr int kSeriesTerms = sizeof(Real) == 8 ? 10 : 6;
+
+// cos(sqrt q), sin(sqrt q)/sqrt q and their derivatives in q, for q < 1.
+template <int kTerms, class Real>
 NORMLAB_HD inline void ExpSeries(Real q, Real* c, Real* s, Real* dc, Real* ds) {
-  constexpr int kTerms = sizeof(Real) == 8 ? 10 : 6;
   // Horner from the last term: c = 1 - q/(1·2)·(1 - q/(3·4)·(...)), likewise s and K.
   Real cosine = 1, sine = 1, slope = 1;
 #if defined(__CUDACC__)
@@ -92,7 +96,7 @@ NORMLAB_HD inline void ExpSeries(Real q, Real* c, Real* s, Real* dc, Real* ds) {
 }
 
 // C and S of the three retractions and their derivatives, as functions of q = (angle before)^2.
-template <class Real>
+template <int kTerms, class Real>
 NORMLAB_HD inline void SmoothCurve(int retraction, Real q, Real* c, Real* s, Real* dc, Real* ds) {
   if (retraction == NORMLAB_PROJECTION) {
     const Real root = 1 / Sqrt(1 + q);
@@ -105,7 +109,7 @@ NORMLAB_HD inline void SmoothCurve(int retraction, Real q, Real* c, Real* s, Rea
     *dc = Real(-0.5) * share * share;
     *ds = Real(-0.25) * share * share;
   } else if (q < 1) {
-    ExpSeries(q, c, s, dc, ds);
+    ExpSeries<kTerms>(q, c, s, dc, ds);
   } else {
     const Real theta = Sqrt(q);
     *c = Cos(theta);
@@ -167,7 +171,7 @@ NORMLAB_HD inline GeoCurve<Real> DirectCurve(const GeoAngle<Real>& rule, Real p)
 }
 
 // Everything about a row's angle, from p = |u|^2/a and the share |u|^2/|v|^2.
-template <class Real>
+template <class Real, int kTerms = kSeriesTerms<Real>>
 NORMLAB_HD inline GeoCurve<Real> EvaluateCurve(const GeoAngle<Real>& rule, Real p, Real u_squared,
                                                Real v_squared) {
   if (!rule.VanishesWithU()) {
@@ -185,7 +189,7 @@ NORMLAB_HD inline GeoCurve<Real> EvaluateCurve(const GeoAngle<Real>& rule, Real 
 
   GeoCurve<Real> curve{};
   Real s, ds;
-  SmoothCurve(rule.retraction, q, &curve.c, &s, &curve.dc, &ds);
+  SmoothCurve<kTerms>(rule.retraction, q, &curve.c, &s, &curve.dc, &ds);
   curve.t = step * s;
   curve.dc *= step * step;
   curve.dt = step * step * step * ds;
