@@ -31,6 +31,11 @@ def main():
         assert set(entry) == {"name", "value", "unit", "spread"}, entry
         assert entry["unit"] == ("GB/s" if entry["name"].endswith("gb_per_s") else "ratio"), entry
         assert entry["value"] > 0 and entry["spread"] == 0, entry  # of one round
+    done = run("--help")
+    assert done.returncode == 0 and "--threads" in done.stdout, done
+    for wrong in (("--rows", "12x"), ("--rows", "0"), ("--threads", "all"), ("--round", "3")):
+        done = run(*wrong)
+        assert done.returncode == 2 and wrong[0] in done.stderr and not done.stdout, done
     done = run("--rows", "1", "--filter", "nothing")
     assert done.returncode == 1 and "matches no bench" in done.stderr, done
     done = run("--rows", "1", NORMLAB_CPU_ISA="abacus")
