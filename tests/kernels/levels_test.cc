@@ -14,7 +14,7 @@
 namespace normlab::kernels {
 namespace {
 
-const TypePair kTypes[] = {{NORMLAB_BF16, NORMLAB_BF16}, {NORMLAB_F32, NORMLAB_BF16}};
+const TypePair kTypes[] = {kBf16, kMixed};
 constexpr std::int64_t kRows = 32;  // two of each regime, subnormals among them
 constexpr std::int64_t kWidths[] = {87, 128, 200, 1600};
 
