@@ -17,8 +17,9 @@ at::Tensor AttentionScores(const at::Tensor& q, const at::Tensor& k) {
   const double scale = 1.0 / std::sqrt(static_cast<double>(q.size(3)));
   const at::Tensor above =
       at::ones({length, length}, q.options().dtype(at::kBool)).triu(/*diagonal=*/1);
-  return (at::matmul(q, k.transpose(-2, -1)) * scale)
-      .masked_fill(above, -std::numeric_limits<double>::infinity());
+  return at::matmul(q, k.transpose(-2, -1))
+      .mul_(scale)
+      .masked_fill_(above, -std::numeric_limits<double>::infinity());
 }
 
 at::Tensor CausalAttention(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,

@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "kernels/torch/torch_threads.h"
 #include "model/norm.h"
 
 namespace normlab::model {
@@ -23,17 +24,24 @@ at::Tensor JoinTensors(std::vector<Tape>& parts, const Pick& pick) {
 
 Tape JoinTapes(std::vector<Tape> parts) {
   if (parts.size() == 1) return std::move(parts.front());
+  const bool on_cpu = parts.front().hidden.front().is_cpu();
   Tape joined;
-  for (size_t s = 0; s < parts.front().hidden.size(); ++s) {
-    joined.hidden.push_back(
-        JoinTensors(parts, [s](Tape& t) -> at::Tensor& { return t.hidden[s]; }));
-  }
-  for (size_t s = 0; s < parts.front().sublayers.size(); ++s) {
+  joined.hidden.resize(parts.front().hidden.size());
+  joined.sublayers.resize(parts.front().sublayers.size());
+  const auto join_layer = [&](int64_t s) {
+    joined.hidden[s] = JoinTensors(parts, [s](Tape& t) -> at::Tensor& { return t.hidden[s]; });
+    if (s == static_cast<int64_t>(joined.sublayers.size())) return;
     const auto join = [&](at::Tensor SublayerTape::*member) {
       return JoinTensors(parts, [&](Tape& t) -> at::Tensor& { return t.sublayers[s].*member; });
     };
-    joined.sublayers.push_back({join(&SublayerTape::raw), join(&SublayerTape::out),
-                                join(&SublayerTape::q), join(&SublayerTape::k)});
+    joined.sublayers[s] = {join(&SublayerTape::raw), join(&SublayerTape::out),
+                           join(&SublayerTape::q), join(&SublayerTape::k)};
+  };
+  const int64_t layers = static_cast<int64_t>(joined.hidden.size());
+  if (on_cpu) {
+    kernels::OnTorchThreads(layers, join_layer);
+  } else {
+    for (int64_t s = 0; s < layers; ++s) join_layer(s);
   }
   return joined;
 }

@@ -19,8 +19,8 @@ struct Tape {
   std::vector<SublayerTape> sublayers;  // 2L
 };
 
-// One tape of all the sequences, in the order of `parts`, which must not be empty. Tensor after
-// tensor, so that not much more than the result is alive at one time.
+// One tape of all the sequences, in the order of `parts`, which must not be empty. A thread joins
+// layer after layer, so that not much more than the result is alive at one time.
 Tape JoinTapes(std::vector<Tape> parts);
 
 struct ForwardOptions {

@@ -30,8 +30,10 @@ at::Tensor MeasureHidden(const at::Tensor& hidden) {
 
 std::vector<ProfileRecord> HiddenProfiles(const Tape& tape, int64_t step) {
   const at::NoGradGuard no_grad;
-  std::vector<at::Tensor> rows;
-  for (const at::Tensor& hidden : tape.hidden) rows.push_back(MeasureHidden(hidden));
+  const at::Tensor& first = tape.hidden.front();
+  const auto rows =
+      MeasureEach(static_cast<int64_t>(tape.hidden.size()), first.device(), first.numel(),
+                  [&tape](int64_t s) { return MeasureHidden(tape.hidden[s]); });
   return MakeProfiles({"hidden_ma", "hidden_var", "hidden_rms", "hidden_max", "var_data"}, rows,
                       step, 0);
 }

@@ -11,8 +11,8 @@
 #ifndef NORMLAB_MODEL_PROBES_STEP_PROBE_H_
 #define NORMLAB_MODEL_PROBES_STEP_PROBE_H_
 
+#include <functional>
 #include <memory>
-#include <string>
 #include <vector>
 
 #include "core/record.h"
@@ -40,17 +40,15 @@ class StepProbe {
   std::vector<ProfileRecord> Profiles(int64_t step) const;
 
  private:
-  struct MatrixType {
-    std::string name;
-    std::vector<const Parameter*> by_block;
-  };
+  std::vector<at::Tensor> MeasureMatrices(
+      const std::function<at::Tensor(const Parameter&)>& measure) const;
 
   const Parameters& parameters_;
-  std::vector<MatrixType> types_;
+  std::vector<const Parameter*> matrices_;  // by type, then by block
   // By shard and block: Σ over micro-batches of ‖∂L/∂X_2i‖², filled while a backward pass runs.
   std::vector<std::shared_ptr<std::vector<at::Tensor>>> stream_squares_;
-  std::vector<std::string> keys_;
-  std::vector<std::vector<at::Tensor>> columns_;  // by key: one scalar per block
+  at::Tensor gradients_;  // by matrix
+  at::Tensor updates_;    // [3, matrices]: param_update, adam_rms, adam_below_eps
 };
 
 }  // namespace normlab::model
