@@ -102,7 +102,7 @@ absl::Status MeasureProbes(const std::string& preset, const Plan& plan, const Te
                            const std::string& data, Report& report) {
   constexpr int kProbeEvery = 50;
   ASSIGN_OR_RETURN(const RunConfig config, BenchConfig(preset, "geo"));
-  ASSIGN_OR_RETURN(const ProbeTimes times,
+  ASSIGN_OR_RETURN(const std::vector<ProbeTimes> times,
                    TimeProbes(config, data, dir.File("checkpoints"), plan.threads, plan.timing));
   report.Add(absl::StrCat("probe/", preset, "/cost"), ProbeShare(times, kProbeEvery), "share");
   return absl::OkStatus();

@@ -7,22 +7,15 @@
 
 #include "absl/status/statusor.h"
 #include "core/run_config.h"
-#include "tests/kernels/bench/paired_timing.h"
+#include "tests/bench/probe_timer.h"
 
 namespace normlab::bench {
 
-// Seconds per step, round by round, with everything between one step and the next.
-struct ProbeTimes {
-  std::vector<double> plain, probed;
-};
-
-// Trains with a probe at every second step, so that both kinds meet the same machine. `dir` takes
-// the checkpoint that ends the run.
-absl::StatusOr<ProbeTimes> TimeProbes(RunConfig config, const std::string& data_dir,
-                                      const std::string& dir, int threads, const TimingPlan& plan);
-
-// Share of a run's time that a probe every `steps` steps takes.
-Estimate ProbeShare(const ProbeTimes& times, int steps);
+// Trains until `plan` has as many probes as other benches have calls of a function, so that probed
+// steps and others meet the same machine. `dir` takes the checkpoint that ends the run.
+absl::StatusOr<std::vector<ProbeTimes>> TimeProbes(RunConfig config, const std::string& data_dir,
+                                                   const std::string& dir, int threads,
+                                                   const TimingPlan& plan);
 
 }  // namespace normlab::bench
 
