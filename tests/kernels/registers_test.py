@@ -1,5 +1,5 @@
-"""Reads what ptxas said while the CUDA kernels were compiled: how many registers, and no memory of a
-thread's own, neither for spilled registers nor for a row or another array (its "stack frame").
+"""Reads what ptxas said while the CUDA kernels were compiled: how many registers, and that threads
+have no memory of their own, be it for spilled registers, for a row or for another array.
 
     registers_test.py LIBRARY TABLE
 
@@ -94,8 +94,8 @@ def main(library, output):
     for source in sorted({row_of(kernel)[0] for kernel in found}):
         widths = {width for name, width in map(row_of, found) if name == source}
         assert widths == WIDTHS | {None}, f"{source} has kernels for the widths {widths}"
-    faults = [f"{k.source} sm_{k.architecture} {k.name}: {k.spilled} bytes of spills, a stack frame "
-              f"of {k.stack} bytes" for k in found if keeps_memory(k)]
+    faults = [f"{k.source} sm_{k.architecture} {k.name}: {k.spilled} bytes of spills, "
+              f"a stack frame of {k.stack} bytes" for k in found if keeps_memory(k)]
     for fault in faults:
         print(fault)
     return 1 if faults else 0
