@@ -44,6 +44,23 @@ TEST_P(GeoNormTest, MatchesTheReferenceInEveryRegimeAtEveryWidth) {
   }
 }
 
+TEST_P(GeoNormTest, MatchesTheReferenceForFewRows) {
+  for (const std::int64_t rows : {0, 1, 7}) {
+    for (const std::int64_t cols : kWidths) {
+      for (const TypePair types : TypePairs()) {
+        SCOPED_TRACE(testing::Message() << rows << "x" << cols << " " << Name(types.stream) << "+"
+                                        << Name(types.branch));
+        const GeoNormInputs in = MakeInputs(types, rows, cols, 47);
+        GeoNormOutputs out(in);
+        for (double& sum : out.dangle) sum = 9;  // written, not added to
+        Run(PlainOptions(), in, out);
+        ExpectMatches(PlainOptions(), types, in, out);
+        if (HasFailure()) return;
+      }
+    }
+  }
+}
+
 void GeoNormTest::Check(const normlab_geonorm_options& options, TypePair types, std::int64_t cols) {
   SCOPED_TRACE(testing::Message() << Name(options) << " width " << cols << " " << Name(types.stream)
                                   << "+" << Name(types.branch));
