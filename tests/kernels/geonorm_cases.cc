@@ -242,6 +242,19 @@ GradientSizes GradientsAt(const RowSizes& s, double g, double x, double u, doubl
 
 }  // namespace
 
+namespace {
+
+// u_i = v_i - beta·x_i is off by a rounding of beta·x_i, and its length with it, as well as by the
+// square of beta's error. Elsewhere dx may be much shorter than what it is made of.
+double DxLengthBound(const RowSizes& s, double length, double arithmetic, double stored) {
+  const double parallel = s.ratio > 0 ? s.beta / s.ratio : 0;
+  if (parallel < 10 || parallel > 1000) return HUGE_VAL;
+  const double relative = arithmetic * (1 + parallel) + std::pow(arithmetic * parallel, 2);
+  return (4 * relative + stored) * length;
+}
+
+}  // namespace
+
 GeoNormBounds BoundsOf(const normlab_geonorm_options& options, TypePair types, const Vector& x,
                        const Vector& v, const Vector& g) {
   const auto row = reference::GeoNormForward(options, x, v);
@@ -272,6 +285,14 @@ GeoNormBounds BoundsOf(const normlab_geonorm_options& options, TypePair types, c
     bounds.dv.push_back(arithmetic * s.condition * sizes.dv + stored_v * at(gradients.dv, i) +
                         tiny);
   }
+  const double v_size = std::hypot(s.beta * s.radius, s.size);
+  bounds.radius = (arithmetic * (2 + 2 * s.t * s.beta) + stored) * s.radius +
+                  tiny * std::sqrt(static_cast<double>(width));
+  bounds.across = arithmetic * 3 * upstream * (s.t * s.radius + s.bend * v_size) +
+                  stored_v * s.radius * static_cast<double>(Length(gradients.dv)) +
+                  tiny * s.radius * std::sqrt(static_cast<double>(width));
+  bounds.dx_length =
+      DxLengthBound(s, static_cast<double>(Length(gradients.dx)), arithmetic, stored);
   // dL/dtheta is at most |g||x|; the parameters multiply it by these.
   const double by_theta = arithmetic * s.condition * upstream * s.radius;
   bounds.dangle = {by_theta * (s.scale * s.ratio + s.bias), by_theta * s.alpha * s.ratio,

@@ -85,6 +85,10 @@ struct GeoNormOutputs {
 struct GeoNormBounds {
   std::vector<double> y, dx, dv;
   std::array<double, 3> dangle;
+  // Whatever the angle, also where it is so large that it can be any: of |y| - |x|, and of <dv, x>.
+  double radius, across;
+  // Of |dx - reference|: where v is far from square to x, columns alone could be off by all of dx.
+  double dx_length;
 };
 // How far results may be from the reference, element by element: the rounding of the stored
 // result, plus the arithmetic's rounding times the condition of the formula at this row.

@@ -3,10 +3,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "tests/kernels/row_checks.h"
 
 namespace normlab::kernels {
+
+using reference::Vector;
 
 void RunGeoNorm(Backend& backend, const normlab_geonorm_options& options, const GeoNormInputs& in,
                 GeoNormOutputs& out, const LearnedNumbers& learned) {
@@ -24,6 +27,28 @@ void ExpectAngleGradients(const GeoNormOutputs& out, const std::array<long doubl
   }
 }
 
+namespace {
+
+long double Dot(const Vector& one, const Vector& other) {
+  long double sum = 0;
+  for (std::size_t i = 0; i < one.size(); ++i) sum += one[i] * other[i];
+  return sum;
+}
+long double Length(const Vector& values) { return std::sqrt(Dot(values, values)); }
+
+// What a bound for each column cannot say.
+void ExpectLengths(const Vector& x, const Vector& y, const Vector& dx, const Vector& dv,
+                   const RowShare& share) {
+  Vector off(x.size());
+  for (std::size_t i = 0; i < x.size(); ++i) off[i] = dx[i] - share.gradients.dx[i];
+  const GeoNormBounds& bounds = share.bounds;
+  EXPECT_LE(std::fabs(Length(y) - Length(x)), bounds.radius) << "|y| is " << Length(y);
+  EXPECT_LE(std::fabs(Dot(dv, x)), bounds.across) << "dv is not tangent";
+  EXPECT_LE(Length(off), bounds.dx_length) << "of dx, which is " << Length(share.gradients.dx);
+}
+
+}  // namespace
+
 RowShare ExpectRowMatches(const normlab_geonorm_options& options, TypePair types,
                           const GeoNormInputs& in, const GeoNormOutputs& out, std::int64_t r) {
   SCOPED_TRACE(Name(static_cast<Regime>(r % static_cast<int>(Regime::kCount))));
@@ -32,6 +57,7 @@ RowShare ExpectRowMatches(const normlab_geonorm_options& options, TypePair types
   ExpectRow(out.y, r, reference::GeoNormForward(options, x, v).out, share.bounds.y, "y");
   ExpectRow(out.dx, r, share.gradients.dx, share.bounds.dx, "dx");
   ExpectRow(out.dv, r, share.gradients.dv, share.bounds.dv, "dv");
+  ExpectLengths(x, out.y.Row(r), out.dx.Row(r), out.dv.Row(r), share);
   return share;
 }
 
