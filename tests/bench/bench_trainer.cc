@@ -88,12 +88,20 @@ absl::Status MeasureSteps(const std::string& preset, const std::vector<std::stri
     ASSIGN_OR_RETURN(const RunConfig config, BenchConfig(preset, placement));
     ASSIGN_OR_RETURN(std::unique_ptr<TrainerArm> arm,
                      TrainerArm::Create(config, data, dir.path(), plan.threads));
-    RETURN_IF_ERROR(AddContext(arm->CheckSameModel(), absl::StrCat(preset, "/", placement)));
+    arm->StepOurs();
+    arm->StepEager();
+    RETURN_IF_ERROR(AddContext(arm->CheckSameLosses(), absl::StrCat(preset, "/", placement)));
     functions.emplace_back([raw = arm.get()] { raw->StepOurs(); });
     functions.emplace_back([raw = arm.get()] { raw->StepEager(); });
     arms.push_back(std::move(arm));
   }
-  AddRows(preset, placements, TimeInTurn(SystemClock(), functions, plan.timing), report);
+  const std::vector<std::vector<double>> seconds =
+      TimeInTurn(SystemClock(), functions, plan.timing);
+  for (std::size_t i = 0; i < arms.size(); ++i) {
+    RETURN_IF_ERROR(
+        AddContext(arms[i]->CheckSameLosses(), absl::StrCat(preset, "/", placements[i])));
+  }
+  AddRows(preset, placements, seconds, report);
   return absl::OkStatus();
 }
 

@@ -48,10 +48,10 @@ absl::StatusOr<std::string> MakeBenchDataset(const std::string& dir, const std::
 absl::StatusOr<RunConfig> BenchConfig(const std::string& preset, const std::string& placement) {
   RunConfig config;
   const std::pair<const char*, std::string> settings[] = {
-      {"model.preset", preset},     {"model.vocab", std::to_string(VocabOf(preset))},
-      {"model.seq_len", "128"},     {"train.batch", "8"},
-      {"train.steps", "100000"},    {"train.precision", "fp32"},
-      {"norm.placement", placement}};
+      {"model.preset", preset},  {"model.vocab", std::to_string(VocabOf(preset))},
+      {"model.seq_len", "128"},  {"train.batch", "8"},
+      {"train.steps", "100000"}, {"train.precision", "fp32"},
+      {"train.warmup", "0"},     {"norm.placement", placement}};
   for (const auto& [key, text] : settings) RETURN_IF_ERROR(config.Parse(key, text));
   return config;
 }
@@ -81,24 +81,26 @@ absl::StatusOr<std::unique_ptr<TrainerArm>> TrainerArm::Create(const RunConfig& 
 }
 
 void TrainerArm::StepOurs() {
-  const auto result = loop_->Step(++step_);
+  const auto result = loop_->Step(static_cast<int64_t>(losses_.size()) + 1);
   CHECK_OK(result.status());
-  loss_ = result->loss;
+  losses_.push_back(result->loss);
 }
 
 void TrainerArm::StepEager() {
   const auto loss = eager_->Step();
   CHECK_OK(loss.status());
-  eager_loss_ = *loss;
+  eager_losses_.push_back(*loss);
 }
 
-absl::Status TrainerArm::CheckSameModel() {
-  StepOurs();
-  StepEager();
-  if (std::abs(loss_ - eager_loss_) <= kLossTolerance * std::abs(loss_)) return absl::OkStatus();
-  return absl::InternalError(absl::StrCat("the loss of step ", step_, " is ", loss_,
-                                          " in our trainer and ", eager_loss_,
-                                          " in eager PyTorch: not the same model"));
+absl::Status TrainerArm::CheckSameLosses() const {
+  CHECK(losses_.size() == eager_losses_.size());
+  for (std::size_t i = 0; i < losses_.size(); ++i) {
+    if (std::abs(losses_[i] - eager_losses_[i]) <= kLossTolerance * std::abs(losses_[i])) continue;
+    return absl::InternalError(absl::StrCat("the loss of step ", i + 1, " is ", losses_[i],
+                                            " in our trainer and ", eager_losses_[i],
+                                            " in eager PyTorch: not the same training"));
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace normlab::bench
