@@ -1,28 +1,23 @@
 // bench-trainer: a training step of our trainer against the same model in eager PyTorch, in one
-// run, each in turn on the same threads.
-//
-//   bench-trainer [--json] [--presets nano,micro,gpt2-124m] [--placements pre,geo|all] [--rounds N]
-//                 [--threads N]
+// run, each in turn on the same threads. `bench-trainer --help` tells the options.
 //
 // step/<preset>/<placement>/vs_torch_eager and step/<preset>/geo_vs_pre are ratios of times: above
 // 1 the first named is the faster. A step is 8 sequences of 128 tokens.
 // probe/<preset>/cost is the share of a run's time that all probes take at every 50th step.
 #include <algorithm>
 #include <cstdio>
-#include <cstdlib>
 #include <functional>
 #include <memory>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
 #include "core/clock.h"
 #include "core/placement_facts.h"
 #include "core/presets.h"
 #include "core/status.h"
-#include "model/command_line.h"
 #include "model/environment.h"
 #include "tests/bench/probe_cost.h"
 #include "tests/bench/trainer_arm.h"
@@ -136,34 +131,47 @@ std::vector<std::string> AllPlacements() {
   return names;
 }
 
-absl::Status Run(const std::vector<std::string>& arguments) {
-  ASSIGN_OR_RETURN(const model::Options options,
-                   model::Options::Parse(arguments, {{"json", false, /*is_switch=*/true},
-                                                     {"presets"},
-                                                     {"placements"},
-                                                     {"rounds"},
-                                                     {"threads"}}));
-  const auto list = [&](const char* name, const char* otherwise) -> std::vector<std::string> {
-    return absl::StrSplit(options.Has(name) ? options.Text(name) : otherwise, ',');
-  };
-  const int64_t cores = std::max(1u, std::thread::hardware_concurrency());
-  ASSIGN_OR_RETURN(const int64_t threads, options.Int("threads", cores));
-  ASSIGN_OR_RETURN(const int64_t rounds, options.Int("rounds", 15));
-  if (threads < 1 || rounds < 1) {
-    return absl::InvalidArgumentError("--threads and --rounds must be at least 1");
-  }
-  Plan plan;
-  plan.placements = list("placements", "pre,geo");
-  if (plan.placements == std::vector<std::string>{"all"}) plan.placements = AllPlacements();
-  plan.threads = static_cast<int>(threads);
-  plan.timing.rounds = static_cast<int>(rounds);
+absl::Status Run(const std::vector<std::string>& presets, const Plan& plan, Report& report) {
   model::SetUpCompute(plan.threads, /*deterministic=*/false);
-  Report report(options.Has("json"));
-  for (const std::string& preset : list("presets", "nano,micro,gpt2-124m")) {
+  for (const std::string& preset : presets) {
     RETURN_IF_ERROR(MeasurePreset(preset, plan, report));
   }
   report.Print();
   return absl::OkStatus();
+}
+
+int Main(int argc, char** argv) {
+  Plan plan;
+  plan.threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  plan.placements = {"pre", "geo"};
+  std::vector<std::string> presets = {"nano", "micro", "gpt2-124m"};
+  bool json = false;
+  CLI::App app(
+      "Times whole training steps (8 x 128 tokens, fp32) against the same model in eager PyTorch, "
+      "step\n"
+      "by step in turn, and what a probe adds to a step. Ratios above 1 mean that ours is faster.",
+      "bench-trainer");
+  app.add_flag("--json", json, "print an array of {name, value, unit, spread}, at the end");
+  app.add_option("--presets", presets, "instead of nano,micro,gpt2-124m")->delimiter(',');
+  app.add_option("--placements", plan.placements, "instead of pre,geo; all: every placement")
+      ->delimiter(',');
+  app.add_option("--rounds", plan.timing.rounds,
+                 "rounds in which ours and the peer take turns (15)")
+      ->check(CLI::Range(1, 100000));
+  app.add_option("--threads", plan.threads, "threads of both sides (as many as there are cores)")
+      ->check(CLI::Range(1, 4096));
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : 2;
+  }
+  if (plan.placements == std::vector<std::string>{"all"}) plan.placements = AllPlacements();
+  Report report(json);
+  const absl::Status status = Run(presets, plan, report);
+  if (status.ok()) return 0;
+  std::fprintf(stderr, "bench-trainer: could not measure: %s\n",
+               std::string(status.message()).c_str());
+  return 1;
 }
 
 }  // namespace
@@ -171,9 +179,5 @@ absl::Status Run(const std::vector<std::string>& arguments) {
 
 int main(int argc, char** argv) {
   normlab::model::WaitPassively(argv);
-  const absl::Status status = normlab::bench::Run({argv + 1, argv + argc});
-  if (status.ok()) return 0;
-  std::fprintf(stderr, "bench-trainer: could not measure: %s\n",
-               std::string(status.message()).c_str());
-  return 1;
+  return normlab::bench::Main(argc, argv);
 }
