@@ -2,7 +2,7 @@
 import sys
 
 import torch
-torch.ops.load_library(sys.argv[1])
+torch.ops.load_library(sys.argv[1] if sys.argv[1:] else sys.exit(__doc__))
 x, v = torch.randn(4, 768), torch.randn(4, 768, requires_grad=True)
 y = torch.ops.normlab.geonorm(x, v, 0.5)  # a step of 0.5·v, along the sphere on which x lies
 y.square().sum().backward()
