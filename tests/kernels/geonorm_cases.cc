@@ -244,13 +244,15 @@ GradientSizes GradientsAt(const RowSizes& s, double g, double x, double u, doubl
 
 namespace {
 
-// u_i = v_i - beta·x_i is off by a rounding of beta·x_i, and its length with it, as well as by the
-// square of beta's error. Elsewhere dx may be much shorter than what it is made of.
-double DxLengthBound(const RowSizes& s, double length, double arithmetic, double stored) {
+// Where |u| is `parallel` times shorter than the part of v along x, which goes into dx as beta·dv.
+// u_i = v_i - beta·x_i is off by a rounding of beta·x_i, and |u| with it, and by the square of
+// beta's error. Elsewhere dx may be much shorter than what it is made of.
+double DxLengthBound(const RowSizes& s, TypePair types, double arithmetic, double length) {
   const double parallel = s.ratio > 0 ? s.beta / s.ratio : 0;
   if (parallel < 10 || parallel > 1000) return HUGE_VAL;
-  const double relative = arithmetic * (1 + parallel) + std::pow(arithmetic * parallel, 2);
-  return (4 * relative + stored) * length;
+  const double one = ArithmeticRoundoff(types.stream);
+  const double relative = arithmetic + 2 * one * parallel + std::pow(arithmetic * parallel, 2);
+  return (2 * relative + 1.01 * UnitRoundoff(types.stream)) * length;
 }
 
 }  // namespace
@@ -291,8 +293,7 @@ GeoNormBounds BoundsOf(const normlab_geonorm_options& options, TypePair types, c
   bounds.across = arithmetic * 3 * upstream * (s.t * s.radius + s.bend * v_size) +
                   stored_v * s.radius * static_cast<double>(Length(gradients.dv)) +
                   tiny * s.radius * std::sqrt(static_cast<double>(width));
-  bounds.dx_length =
-      DxLengthBound(s, static_cast<double>(Length(gradients.dx)), arithmetic, stored);
+  bounds.dx_length = DxLengthBound(s, types, arithmetic, static_cast<double>(Length(gradients.dx)));
   // dL/dtheta is at most |g||x|; the parameters multiply it by these.
   const double by_theta = arithmetic * s.condition * upstream * s.radius;
   bounds.dangle = {by_theta * (s.scale * s.ratio + s.bias), by_theta * s.alpha * s.ratio,
