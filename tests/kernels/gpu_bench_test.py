@@ -46,16 +46,34 @@ for name, (s, b) in counts.items():
 FORBIDDEN = "#!/bin/sh\necho '==ERROR== ERR_NVGPUCTRPERM - no permission'; exit 1\n"
 
 
-def run(*arguments, ncu):
+# ncu as it might spell the ranges.
+OTHER_NAMES = NCU.replace("{operation}/16x128", "{operation}.16x128")
+# A machine where torch.compile always fails.
+NO_COMPILER = """import torch
+def compile(function, **options):
+    def call(*tensors):
+        raise RuntimeError("no compiler\\nin ten more lines")
+    return call
+torch.compile = compile
+"""
+
+
+def run(*arguments, ncu, ends=0, before=""):
+    """`before`: what Python runs before the script."""
     with tempfile.TemporaryDirectory() as folder:
         program = pathlib.Path(folder) / "ncu"
         program.write_text(ncu, encoding="utf-8")
         program.chmod(0o755)
-        environment = dict(os.environ, PATH=f"{folder}:{os.environ['PATH']}")
+        (pathlib.Path(folder) / "sitecustomize.py").write_text(before, encoding="utf-8")
+        environment = dict(os.environ, PATH=f"{folder}:{os.environ['PATH']}", PYTHONPATH=folder)
         done = subprocess.run([sys.executable, *map(str, arguments)], env=environment,
                               capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.returncode == ends, done.stdout + done.stderr
     return done
+
+
+def rows_in(text):
+    return [json.loads(line) for line in text.splitlines()]
 
 
 def check_rows(rows):
@@ -82,7 +100,7 @@ def check_table():
             entry("a/fwd+bwd/vs_copy", 0.5), entry("a/fwd/dram_vs_least", 1.031),
             entry("a/bwd/dram_vs_least", 1.029), entry("a/fwd/vs_eager", 2.0)]
     with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
-        json.dump(rows, file)
+        file.write("\n".join(map(json.dumps, rows)))
         file.flush()
         said = run(BENCH, "--table", file.name, ncu=NCU).stdout
     for line in ("| | dram_vs_least | vs_copy | vs_eager |",
@@ -92,9 +110,23 @@ def check_table():
         assert line in said, f"no '{line}' in\n{said}"
 
 
+def check_what_is_missing():
+    """A peer that fails and ranges that ncu does not name cost their own rows and no others."""
+    done = run(*WHOLE, "--peers", "copy,eager,compiled", "--types", "f32", "--json",
+               ncu=OTHER_NAMES, ends=1, before=NO_COMPILER)
+    names = {entry["name"] for entry in rows_in(done.stdout)}
+    assert names == {f"{operation}/{SHAPE}/f32/{passes}/{measure}" for operation in OPERATIONS
+                     for passes in PASSES for measure in ("GB_per_s", "vs_copy", "vs_eager")}, names
+    for sentence in (
+            f"geonorm/{SHAPE}/f32/bwd: compiled is not measured: RuntimeError: no compiler\n",
+            f"rmsnorm/{SHAPE}/f32/bwd: not counted: ncu names only geonorm.{SHAPE}/bf16/fwd, "):
+        assert sentence in done.stderr, f"no '{sentence}' in\n{done.stderr}"
+
+
 def main():
     check_table()
-    check_rows(json.loads(run(*WHOLE, "--json", ncu=NCU).stdout))
+    check_what_is_missing()
+    check_rows(rows_in(run(*WHOLE, "--json", ncu=NCU).stdout))
     done = run(*WHOLE, "--types", "f32", ncu=FORBIDDEN)
     assert "not counted: ==ERROR== ERR_NVGPUCTRPERM" in done.stderr, done.stderr
     assert f"| geonorm/{SHAPE}/f32/bwd |" in done.stdout, done.stdout

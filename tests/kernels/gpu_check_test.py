@@ -49,13 +49,17 @@ echo '<testsuite><testcase name="good" status="run"/>' >"$out"
 echo '<testcase name="bad" status="fail"/></testsuite>' >>"$out"
 exit 8"""
 ROWS = [{"name": "geonorm/8x768/bf16/fwd/vs_copy", "value": 0.875, "unit": "ratio", "spread": 0.01}]
-# The bench prints rows when it is asked for those shapes, and has an error otherwise.
+# The bench measures everything when it is asked for those shapes, and stops half-way otherwise.
 PYTHON = """case "$*" in
   -c*) echo 2.9.1 12.8 /nowhere/torch "$0" ;;
-  *gpu_bench.py\\ --json\\ --shapes\\ 8x768) echo '%s' ;;
-  *gpu_bench.py\\ --json*) echo 'RuntimeError: no compiler' >&2; exit 1 ;;
+  *gpu_bench.py\\ --json*)
+    echo '%s'
+    case "$*" in *8x768) exit 0 ;; esac
+    echo 'gpu_bench: geonorm/8x768/f32/bwd: compiled is not measured: no compiler' >&2
+    echo 'RuntimeError: out of memory' >&2
+    exit 1 ;;
   *) exec %s "$@" ;;
-esac""" % (json.dumps(ROWS), sys.executable)
+esac""" % (json.dumps(ROWS[0]), sys.executable)
 MACHINE = {"nvidia-smi": GPU, "nvcc": NVCC, "cmake": CMAKE, "ctest": CTEST, "py": PYTHON,
            "readelf": "echo 'NEEDED libtorch_cuda.so'"}
 
@@ -75,7 +79,8 @@ def whole_run(options):
     """The report of a run on a machine with everything, and what was said."""
     with tempfile.TemporaryDirectory() as folder:
         project = pathlib.Path(folder)
-        for part in ("deploy/gpu-check", "deploy/common.sh", "tests/kernels/bench/gpu_bench.py"):
+        bench = [f"tests/kernels/bench/gpu_{part}.py" for part in ("bench", "dram", "table")]
+        for part in ("deploy/gpu-check", "deploy/common.sh", *bench):
             (project / part).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(ROOT / part, project / part)
         done = run(MACHINE, ["--python", "py", *options], project)
@@ -94,9 +99,13 @@ def check_whole_runs():
     for sentence in ("2 tests, 1 failed", "| geonorm/8x768/bf16/fwd | 0.88 ± 0.01 ✓ |",
                      "1 of 1 targets reached", "| kernels of | width |"):
         assert sentence in said, f"no '{sentence}' in\n{said}"
+    assert "Not all was measured" not in said, said
     report, said = whole_run([])
-    assert report["rows"] == [] and report["tests"]["failed"] == ["bad"], report
-    assert "Not measured: RuntimeError: no compiler" in said, said
+    assert report["rows"] == ROWS and report["tests"]["failed"] == ["bad"], report
+    for sentence in ("| geonorm/8x768/bf16/fwd | 0.88 ± 0.01 ✓ |",
+                     "- geonorm/8x768/f32/bwd: compiled is not measured: no compiler",
+                     "Not all was measured: RuntimeError: out of memory"):
+        assert sentence in said, f"no '{sentence}' in\n{said}"
 
 
 def main():

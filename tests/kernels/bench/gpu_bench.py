@@ -10,9 +10,9 @@ a copy; vs_eager and vs_compiled are times of the peer over ours, peers having b
 with ours; dram_vs_least is what ncu (Nsight Compute) counted of the memory's traffic over those
 bytes, where there is an ncu that may look. Values are medians over the rounds, spread is half the
 distance of the quartiles. "mixed" is an fp32 stream with a bf16 branch. Prints a table that says
-which targets are reached, with --json the array of rows; --table prints the table of such an array.
-Exits with 1 where something could not be measured, or where a peer computes something else; without
-ncu it says so, and goes on.
+which targets are reached, with --json each row as soon as it is known, a line each; --table prints
+the table of such lines. What cannot be measured (a peer that fails, or computes something else) is
+said on standard error, the rest is measured, and the exit is 1; what ncu does not count is said.
 
 On a GPU a call is the replay of its CUDA graph, so that the time is the device's and not Python's,
 between two events of the stream; before each, other memory is read until the caches hold nothing of
@@ -21,6 +21,7 @@ it.
 
 import argparse
 import collections
+import functools
 import importlib
 import json
 import os
@@ -29,14 +30,15 @@ import statistics
 import sys
 import time
 
+import gpu_dram
+import gpu_table
+
 torch = None  # imported by measure(): a table is printed without
 
 SHAPES = "65536x768,16384x1600,16384x2048"
 TYPES = {"bf16": ("bfloat16", "bfloat16"), "mixed": ("float32", "bfloat16"),
          "f32": ("float32", "float32")}  # of the stream and of the branch
 PASSES = ("fwd", "bwd", "fwd+bwd")
-LEAST_VS_COPY = {"fwd": 0.85, "bwd": 0.80}
-MOST_DRAM_VS_LEAST = 1.03
 CACHED_BYTES = 1 << 29  # more than the caches of any GPU hold
 
 # Both functions take (x, v, gain); rows of the stream's and of the branch's type that a pass reads
@@ -136,12 +138,42 @@ class GpuTimer:
         return begin.elapsed_time(end) / 1e3
 
 
-def in_turn(timer, makers, rounds):
-    """Seconds of each call in each round; calls take turns, so that all see the same machine."""
-    ready = {name: timer.ready(make) for name, make in makers.items()}
-    for call in ready.values():
-        for _ in range(3):
-            timer.once(call)
+class Report:
+    """Rows as they come, and what could not be measured."""
+
+    def __init__(self, as_json):
+        self.as_json = as_json
+        self.rows = []
+        self.complete = True
+
+    def add(self, rows):
+        for entry in rows:
+            self.rows.append(entry)
+            if self.as_json:
+                print(json.dumps(entry), flush=True)
+
+    def miss(self, what, error):
+        self.complete = False
+        sentence = str(error).strip().split("\n", maxsplit=1)[0]
+        say(f"{what} is not measured: {type(error).__name__}: {sentence}")
+
+
+def say(sentence):
+    print(f"gpu_bench: {sentence}", file=sys.stderr)
+
+
+def in_turn(timer, makers, rounds, missing):
+    """Seconds of each call in each round; calls take turns, so that all see the same machine. Of
+    calls that cannot be made there are none: missing(name, error)."""
+    ready = {}
+    for name, make in makers.items():
+        try:
+            call = timer.ready(make)
+            for _ in range(3):
+                timer.once(call)
+            ready[name] = call
+        except Exception as error:  # whatever a compiler or a driver throws
+            missing(name, error)
     times = {name: [] for name in ready}
     for _ in range(rounds):
         for name, call in ready.items():
@@ -174,7 +206,7 @@ def make_call(passes, function, tensors, upstream):
                                        allow_unused=True)
 
 
-def check(name, operation, tensors, upstream):
+def check(operation, tensors, upstream):
     """What is timed must be the same, in both directions, to the rounding of the types."""
     ours, eager = (
         [*outputs_of(f, tensors), *gradients_of(f, tensors, upstream)]
@@ -186,7 +218,7 @@ def check(name, operation, tensors, upstream):
         difference = (one.float() - other.float()).abs().max().item()
         size = other.float().abs().max().item()
         if not difference <= (3e-2 if narrow else 1e-3) * size:
-            sys.exit(f"{name} and its peer disagree: {difference} where numbers reach {size}")
+            raise ValueError(f"it and its peer disagree: {difference} where numbers reach {size}")
 
 
 def row(name, values, unit):
@@ -196,6 +228,8 @@ def row(name, values, unit):
 
 
 def rows_of(prefix, moved, copied, times):
+    if "ours" not in times:
+        return
     speed = [moved / t / 1e9 for t in times["ours"]]
     yield row(f"{prefix}/GB_per_s", speed, "GB/s")
     if "copy" in times:
@@ -242,27 +276,40 @@ def operations_of(type_name):
     return operations(mixed=len(set(TYPES[type_name])) > 1)
 
 
-def bench_shape(rows, cols, type_name, args, timer):
-    torch.compiler.reset()  # past a few shapes of one function it would quietly run eagerly
+def bench_shape(rows, cols, type_name, args, timer, report):
+    if "compiled" in args.peers:
+        torch.compiler.reset()  # past a few shapes of one function it would quietly run eagerly
     tensors = make_inputs(rows, cols, type_name, args.device)
     source, target = (torch.empty_like(tensors[0], requires_grad=False).normal_() for _ in range(2))
     for name, operation in operations_of(type_name).items():
-        upstream = make_upstream(operation, tensors)
-        check(name, operation, tensors, upstream)
-        functions = {"ours": operation.ours}
-        if "eager" in args.peers:
-            functions["eager"] = operation.eager
-        if "compiled" in args.peers:
-            functions["compiled"] = torch.compile(operation.eager, dynamic=False)
+        what = f"{name}/{rows}x{cols}/{type_name}"
+        try:
+            upstream = make_upstream(operation, tensors)
+            check(operation, tensors, upstream)
+        except Exception as error:
+            report.miss(what, error)
+            continue
+        functions = functions_of(operation, args)
         for passes in PASSES:
-            makers = {peer: (lambda f=f: make_call(passes, f, tensors, upstream))
-                      for peer, f in functions.items()}
+            makers = {peer: (lambda get=get: make_call(passes, get(), tensors, upstream))
+                      for peer, get in functions.items()}
             if "copy" in args.peers:
                 makers["copy"] = lambda: lambda: target.copy_(source)
-            yield from rows_of(f"{name}/{rows}x{cols}/{type_name}/{passes}",
-                               bytes_of(operation, passes, tensors),
-                               2 * source.numel() * source.element_size(),
-                               in_turn(timer, makers, args.rounds))
+            times = in_turn(timer, makers, args.rounds, lambda peer, error: report.miss(
+                f"{what}/{passes}: {peer}", error))
+            report.add(rows_of(f"{what}/{passes}", bytes_of(operation, passes, tensors),
+                               2 * source.numel() * source.element_size(), times))
+
+
+def functions_of(operation, args):
+    """What gives the function of each peer; giving may fail."""
+    functions = {"ours": lambda: operation.ours}
+    if "eager" in args.peers:
+        functions["eager"] = lambda: operation.eager
+    if "compiled" in args.peers:
+        functions["compiled"] = functools.cache(
+            lambda: torch.compile(operation.eager, dynamic=False))
+    return functions
 
 
 def touch(args):
@@ -273,7 +320,7 @@ def touch(args):
             tensors = make_inputs(rows, cols, type_name, args.device)
             for name, operation in operations_of(type_name).items():
                 upstream = make_upstream(operation, tensors)
-                for passes in LEAST_VS_COPY:
+                for passes in gpu_table.LEAST_VS_COPY:
                     call = make_call(passes, operation.ours, tensors, upstream)
                     call()
                     if cuda:
@@ -289,54 +336,25 @@ def touch(args):
 
 def dram_rows(args):
     """Rows of dram_vs_least, or none and a sentence."""
-    gpu_dram = importlib.import_module("gpu_dram")
     try:
         found = gpu_dram.bytes_by_range([__file__, "--touch", "--device", args.device, "--shapes",
                                          args.shapes, "--types", args.types])
     except gpu_dram.NotCounted as reason:
-        print(f"gpu_bench: the memory's traffic is not counted: {reason}", file=sys.stderr)
+        say(f"the memory's traffic is not counted: {reason}")
         return
     for rows, cols, type_name in cases(args):
         tensors = make_inputs(rows, cols, type_name, "meta")
         for name, operation in operations_of(type_name).items():
-            for passes in LEAST_VS_COPY:
+            for passes in gpu_table.LEAST_VS_COPY:
                 what = f"{name}/{rows}x{cols}/{type_name}/{passes}"
                 if what not in found:
-                    sys.exit(f"ncu has counted nothing of {what}")
+                    say(f"{what}: not counted: ncu names only {', '.join(list(found)[:3])}")
+                    continue
                 yield row(f"{what}/dram_vs_least",
                           [found[what] / bytes_of(operation, passes, tensors)], "ratio")
 
 
-def verdict(passes, measure, value):
-    """None where nothing is asked of that measure, else the mark beside it."""
-    if measure == "vs_copy" and passes in LEAST_VS_COPY:
-        least = LEAST_VS_COPY[passes]
-        return "✓" if value >= least else f"below {least:.2f}"
-    if measure == "dram_vs_least":
-        return "✓" if value <= MOST_DRAM_VS_LEAST else f"above {MOST_DRAM_VS_LEAST:.2f}"
-    return None
-
-
-def table(rows):
-    cells, verdicts = {}, []
-    for entry in rows:
-        what, measure = entry["name"].rsplit("/", 1)
-        mark = verdict(what.rsplit("/", 1)[-1], measure, entry["value"])
-        verdicts += [mark] if mark else []
-        cells.setdefault(what, {})[measure] = " ".join(
-            [f'{entry["value"]:.2f} ± {entry["spread"]:.2f}', *([mark] if mark else [])])
-    measures = sorted({m for found in cells.values() for m in found})
-    lines = [f"| | {' | '.join(measures)} |", "|---" * (len(measures) + 1) + "|"]
-    for what, found in cells.items():
-        lines.append(f"| {what} | {' | '.join(found.get(m, '') for m in measures)} |")
-    lines += ["", f"{verdicts.count('✓')} of {len(verdicts)} targets reached: bandwidth at least "
-              f"{LEAST_VS_COPY['fwd']:.0%} of a copy's forward and {LEAST_VS_COPY['bwd']:.0%} "
-              "backward, the memory's traffic at most "
-              f"{MOST_DRAM_VS_LEAST - 1:.0%} over the least."]
-    return "\n".join(lines)
-
-
-def measure(args):
+def measure(args, report):
     global torch
     torch = importlib.import_module("torch")
     if args.device.startswith("cuda") and not torch.cuda.is_available():
@@ -345,14 +363,15 @@ def measure(args):
     build = pathlib.Path(os.environ["NORMLAB_BIN"]).parent
     torch.ops.load_library(next(build.rglob("libnormlab_torch.so")))
     if args.touch:
-        return touch(args)
-    # `bwd` runs more than once after one forward pass, whose tensors must still be there.
-    importlib.import_module("torch._functorch.config").donated_buffer = False
+        touch(args)
+        return
+    if "compiled" in args.peers:
+        # `bwd` runs more than once after one forward pass, whose tensors must still be there.
+        importlib.import_module("torch._functorch.config").donated_buffer = False
     timer = GpuTimer(args.device) if args.device.startswith("cuda") else CpuTimer()
-    rows = []
     for case in cases(args):
-        rows += bench_shape(*case, args, timer)
-    return [*rows, *dram_rows(args)]
+        bench_shape(*case, args, timer, report)
+    report.add(dram_rows(args))
 
 
 def main():
@@ -362,17 +381,19 @@ def main():
     parser.add_argument("--types", default=",".join(TYPES))
     parser.add_argument("--peers", default="copy,eager,compiled")
     parser.add_argument("--rounds", type=int, default=30)
-    parser.add_argument("--json", action="store_true", help="print the rows as JSON")
+    parser.add_argument("--json", action="store_true", help="print each row as a line of JSON")
     parser.add_argument("--touch", action="store_true", help=argparse.SUPPRESS)
-    parser.add_argument("--table", metavar="FILE", help="print the table of an array of rows")
+    parser.add_argument("--table", metavar="FILE", help="print the table of such lines")
     args = parser.parse_args()
     if args.table:
-        print(table(json.loads(pathlib.Path(args.table).read_text(encoding="utf-8"))))
+        lines = pathlib.Path(args.table).read_text(encoding="utf-8").splitlines()
+        print(gpu_table.table([json.loads(line) for line in lines]))
         return 0
-    rows = measure(args)
-    if not args.touch:
-        print(json.dumps(rows, indent=1) if args.json else table(rows))
-    return 0
+    report = Report(args.json)
+    measure(args, report)
+    if not args.touch and not args.json:
+        print(gpu_table.table(report.rows))
+    return 0 if report.complete else 1
 
 
 if __name__ == "__main__":

@@ -33,7 +33,10 @@ def bytes_by_range(script):
     if done.returncode != 0:
         said = [line for line in (done.stdout + done.stderr).splitlines() if line.strip()]
         raise NotCounted(" ".join(said[-2:]) or f"ncu ends with {done.returncode}")
-    return parse(done.stdout)
+    try:
+        return parse(done.stdout)
+    except (KeyError, ValueError) as error:
+        raise NotCounted(f"ncu's table is not as expected: {error!r}") from error
 
 
 def parse(text):
