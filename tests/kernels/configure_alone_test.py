@@ -33,7 +33,12 @@ def main():
     said, targets = configure("-DNORMLAB_BOOST_CONTEXT=OFF", libtorch="")
     assert "kernels_test is not built: there is no Boost.Context" in said, said
     assert "normlab_torch" in targets and "kernels_test" not in targets, targets
-    print("without LibTorch and without Boost.Context the rest is built, and it is said")
+
+    # Without GoogleTest there are no tests, nor what only they need.
+    said, targets = configure("-DCMAKE_DISABLE_FIND_PACKAGE_GTest=ON", libtorch="/nowhere")
+    assert "test programs are not built: there is no GoogleTest" in said, said
+    assert "normlab_kernels" in targets and "normlab_kernels_testing" not in targets, targets
+    print("without LibTorch, Boost.Context or GoogleTest the rest is built, and it is said")
 
 
 if __name__ == "__main__":

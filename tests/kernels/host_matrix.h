@@ -2,8 +2,9 @@
 #ifndef NORMLAB_TESTS_KERNELS_HOST_MATRIX_H_
 #define NORMLAB_TESTS_KERNELS_HOST_MATRIX_H_
 
-#include <boost/align/aligned_allocator.hpp>
+#include <cstddef>
 #include <cstdint>
+#include <new>
 #include <string_view>
 #include <vector>
 
@@ -15,11 +16,19 @@ namespace normlab::kernels {
 inline constexpr std::int64_t kWidths[] = {8,    100,  128,  384,  768, 1024,
                                            1280, 1536, 1600, 2048, 4096};
 
+// Memory from a line of the cache on, as LibTorch's.
+template <class T>
+struct LineAllocator {
+  using value_type = T;
+  static constexpr std::align_val_t kLine{64};
+  T* allocate(std::size_t n) { return static_cast<T*>(::operator new(n * sizeof(T), kLine)); }
+  void deallocate(T* memory, std::size_t) { ::operator delete(memory, kLine); }
+  bool operator==(const LineAllocator&) const = default;
+};
+
 class HostMatrix {
  public:
-  // From a line of the cache on, as LibTorch's memory.
-  using Storage =
-      std::vector<unsigned char, boost::alignment::aligned_allocator<unsigned char, 64>>;
+  using Storage = std::vector<unsigned char, LineAllocator<unsigned char>>;
 
   // `gap`: unused elements after each row, filled with a pattern that CheckGaps looks for.
   HostMatrix(normlab_dtype dtype, std::int64_t rows, std::int64_t cols, std::int64_t gap = 0);
