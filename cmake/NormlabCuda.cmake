@@ -3,8 +3,8 @@
 # Plain commands instead of CMake's CUDA language: that one does not configure unless it can link a
 # program, asks for a complete toolkit, and has no place for what ptxas says, which a test reads.
 #
-# Sets NORMLAB_NVCC (empty without), NORMLAB_CUDA_RUNTIME (what to link) and
-# NORMLAB_CUDA_INCLUDE_DIR; defines normlab_cuda_library.
+# Sets NORMLAB_NVCC (empty without) and NORMLAB_CUDA_RUNTIME (what to link); defines
+# normlab_cuda_library and the target normlab_cuda_headers.
 
 set(NORMLAB_CUDA AUTO CACHE STRING "Build the CUDA kernels: ON, OFF, or AUTO (when nvcc is found)")
 set_property(CACHE NORMLAB_CUDA PROPERTY STRINGS AUTO ON OFF)
@@ -25,18 +25,25 @@ if(NORMLAB_NVCC)
                   ERROR_VARIABLE _nvcc_plan OUTPUT_QUIET)
   string(REGEX MATCH "_HERE_=([^\n]+)" _nvcc_here "${_nvcc_plan}")
   get_filename_component(_nvcc_top "${CMAKE_MATCH_1}/.." ABSOLUTE)
-  find_path(NORMLAB_CUDA_INCLUDE_DIR cuda_runtime_api.h
+  # Not cached: another NORMLAB_NVCC brings its own.
+  find_path(_cuda_include cuda_runtime_api.h NO_CACHE
             HINTS "${_nvcc_top}/include" "${_nvcc_top}/targets/x86_64-linux/include")
-  find_library(NORMLAB_CUDART NAMES cudart_static cudart
+  find_library(_cudart NAMES cudart_static cudart NO_CACHE
                HINTS "${_nvcc_top}/lib64" "${_nvcc_top}/lib" "${_nvcc_top}/targets/x86_64-linux/lib")
-  if(NOT NORMLAB_CUDART)
-    message(STATUS "CUDA kernels: not built, for the toolkit of ${NORMLAB_NVCC} has no libcudart")
-    set(NORMLAB_NVCC "" CACHE FILEPATH "" FORCE)
+  if(NOT _cuda_include OR NOT _cudart)
+    set(_cuda_lacks "the toolkit of ${NORMLAB_NVCC} has no libcudart or no cuda_runtime_api.h")
+    if(NORMLAB_CUDA STREQUAL "ON")
+      message(FATAL_ERROR "The CUDA kernels were asked for (NORMLAB_CUDA=ON), but ${_cuda_lacks}.")
+    endif()
+    message(STATUS "CUDA kernels: not built, for ${_cuda_lacks}")
+    set(NORMLAB_NVCC "")
   endif()
 endif()
 
 if(NORMLAB_NVCC)
-  set(NORMLAB_CUDA_RUNTIME ${NORMLAB_CUDART} ${CMAKE_DL_LIBS} rt pthread)
+  set(NORMLAB_CUDA_RUNTIME ${_cudart} ${CMAKE_DL_LIBS} rt pthread)
+  add_library(normlab_cuda_headers INTERFACE)
+  target_include_directories(normlab_cuda_headers SYSTEM INTERFACE ${_cuda_include})
   # One PTX, of the oldest GPU that the kernels are for, and machine code made from it: the kernels
   # use nothing newer, and translating to PTX once saves a quarter of the time.
   execute_process(COMMAND ${NORMLAB_NVCC} --list-gpu-code OUTPUT_VARIABLE _nvcc_known)
@@ -44,10 +51,13 @@ if(NORMLAB_NVCC)
   foreach(_arch IN LISTS NORMLAB_CUDA_ARCHITECTURES)
     if(_nvcc_known MATCHES "sm_${_arch}[\r\n]")
       string(APPEND _nvcc_codes "sm_${_arch},")
+    else()
+      message(WARNING "CUDA kernels: ${NORMLAB_NVCC} does not know sm_${_arch}. Such a GPU will translate "
+                      "the PTX of compute_80 when a program starts.")
     endif()
   endforeach()
   set(_nvcc_targets "-gencode=arch=compute_80,code=[${_nvcc_codes}compute_80]")
-  message(STATUS "CUDA kernels: ${NORMLAB_NVCC} for ${_nvcc_codes}compute_80")
+  message(STATUS "CUDA kernels: ${NORMLAB_NVCC} for ${_nvcc_codes}compute_80, with ${_cudart}")
 endif()
 
 # normlab_cuda_library(NAME name SOURCES file.cu... [DEPS target...])
