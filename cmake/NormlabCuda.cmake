@@ -8,8 +8,8 @@
 
 set(NORMLAB_CUDA AUTO CACHE STRING "Build the CUDA kernels: ON, OFF, or AUTO (when nvcc is found)")
 set_property(CACHE NORMLAB_CUDA PROPERTY STRINGS AUTO ON OFF)
-set(NORMLAB_CUDA_ARCHITECTURES "90" CACHE STRING
-    "Compute capabilities with machine code of their own (80;90;100 are tested); PTX serves the others")
+set(NORMLAB_CUDA_ARCHITECTURES "80;90;100" CACHE STRING
+    "Compute capabilities with machine code of their own; PTX serves the others")
 
 # The sanitizers are for host code; under them the kernels run in the SIMT harness.
 if(NOT NORMLAB_CUDA STREQUAL "OFF" AND NOT NORMLAB_SANITIZE)
