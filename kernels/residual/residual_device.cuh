@@ -2,6 +2,9 @@
 #ifndef NORMLAB_KERNELS_RESIDUAL_RESIDUAL_DEVICE_CUH_
 #define NORMLAB_KERNELS_RESIDUAL_RESIDUAL_DEVICE_CUH_
 
+#include <string>
+#include <utility>
+
 #include "kernels/norm/norm_device.cuh"
 
 namespace normlab::kernels {
@@ -64,10 +67,12 @@ int DispatchForm(const normlab_residual_form& form, std::int64_t cols, Run run) 
 
 inline int CheckStages(const normlab_residual_form& form, int alignment) {
   NORMLAB_RETURN_IF_FAULT(CheckParameter("b_columns", form.b_columns, alignment));
-  for (const normlab_norm_stage* stage : {&form.branch, &form.post, &form.next}) {
+  const std::pair<std::string, const normlab_norm_stage*> stages[] = {
+      {"branch ", &form.branch}, {"post ", &form.post}, {"next ", &form.next}};
+  for (const auto& [name, stage] : stages) {
     if (stage->present == 0) continue;
-    NORMLAB_RETURN_IF_FAULT(CheckParameter("gain", stage->gain, alignment));
-    NORMLAB_RETURN_IF_FAULT(CheckParameter("bias", stage->bias, alignment));
+    NORMLAB_RETURN_IF_FAULT(CheckParameter((name + "gain").c_str(), stage->gain, alignment));
+    NORMLAB_RETURN_IF_FAULT(CheckParameter((name + "bias").c_str(), stage->bias, alignment));
   }
   return NORMLAB_OK;
 }

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 
 #include "kernels/testing/simt_kernels.h"
 
@@ -107,10 +108,20 @@ TEST(DeviceRefusalsTest, ParametersOfUpdatesMustStartAtMultiplesOf16Bytes) {
   };
   EXPECT_THAT(forward([](auto& form) { form.b_columns = Address(5, 8); }),
               AllOf(StartsWith("b_columns"), at_16));
-  EXPECT_THAT(forward([](auto& form) { form.next.gain = Address(5, 4); }),
-              AllOf(HasSubstr("gain"), at_16));
-  EXPECT_THAT(forward([](auto& form) { form.next.bias = Address(5, 8); }),
-              AllOf(HasSubstr("bias"), at_16));
+  const std::pair<std::string, normlab_norm_stage normlab_residual_form::*> stages[] = {
+      {"branch", &normlab_residual_form::branch},
+      {"post", &normlab_residual_form::post},
+      {"next", &normlab_residual_form::next}};
+  for (const auto& [name, stage] : stages) {
+    EXPECT_THAT(forward([&, stage = stage](auto& form) {
+                  form.*stage = {1, kNorm, Address(5, 4), nullptr, nullptr, nullptr, nullptr};
+                }),
+                AllOf(StartsWith(name + " gain is misaligned"), at_16));
+    EXPECT_THAT(forward([&, stage = stage](auto& form) {
+                  form.*stage = {1, kNorm, nullptr, Address(5, 8), nullptr, nullptr, nullptr};
+                }),
+                AllOf(StartsWith(name + " bias is misaligned"), at_16));
+  }
   normlab_residual_form form{};
   form.a = form.b = 1;
   normlab_residual_backward_args args{};
