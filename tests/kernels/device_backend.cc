@@ -105,7 +105,8 @@ class DeviceBackend : public Backend {
     move.Bytes(args.zero_rows, 8);
     const normlab_cuda_learned_angle numbers = Learned(move, learned, args.x.dtype);
     const normlab_geonorm_options others = Without(options, learned);
-    return memory->Finish(call_.geonorm_forward(&others, &args, &numbers, nullptr));
+    return memory->Run(
+        [&](void* stream) { return call_.geonorm_forward(&others, &args, &numbers, stream); });
   }
   int GeoNormBackward(const normlab_geonorm_options& options,
                       const normlab_geonorm_backward_args& given,
@@ -119,7 +120,9 @@ class DeviceBackend : public Backend {
     void* workspace = move.Workspace(call_.geonorm_workspace(args.x.rows));
     const normlab_cuda_learned_angle numbers = Learned(move, learned, args.x.dtype);
     const normlab_geonorm_options others = Without(options, learned);
-    return memory->Finish(call_.geonorm_backward(&others, &args, &numbers, workspace, nullptr));
+    return memory->Run([&](void* stream) {
+      return call_.geonorm_backward(&others, &args, &numbers, workspace, stream);
+    });
   }
   int NormForward(const normlab_norm_options& options,
                   const normlab_norm_forward_args& given) override {
@@ -131,7 +134,7 @@ class DeviceBackend : public Backend {
     move.Bytes(args.gain, cols * real);
     move.Bytes(args.bias, cols * real);
     move.Bytes(args.saved, args.x.rows * NORMLAB_NORM_SAVED * real);
-    return memory->Finish(call_.norm_forward(&options, &args, nullptr));
+    return memory->Run([&](void* stream) { return call_.norm_forward(&options, &args, stream); });
   }
   int NormBackward(const normlab_norm_options& options, normlab_norm_backward_args args) override {
     const auto memory = new_memory_();
@@ -143,7 +146,7 @@ class DeviceBackend : public Backend {
     move.Bytes(args.dgain, cols * real);
     move.Bytes(args.dbias, cols * real);
     args.workspace = move.Workspace(call_.norm_workspace(args.x.rows, cols, args.x.dtype));
-    return memory->Finish(call_.norm_backward(&options, &args, nullptr));
+    return memory->Run([&](void* stream) { return call_.norm_backward(&options, &args, stream); });
   }
   int ResidualForward(const normlab_residual_form& given_form,
                       const normlab_residual_forward_args& given,
@@ -156,7 +159,8 @@ class DeviceBackend : public Backend {
     for (normlab_matrix* m : {&args.x, &args.g, &args.stream, &args.next}) move.Matrix(*m);
     move.Bytes(args.probes, args.x.rows * NORMLAB_ROW_PROBES * RealSize(args.x.dtype));
     const void* number = move.Number(learned_b, args.x.dtype);
-    return memory->Finish(call_.residual_forward(&form, &args, number, nullptr));
+    return memory->Run(
+        [&](void* stream) { return call_.residual_forward(&form, &args, number, stream); });
   }
   int ResidualBackward(const normlab_residual_form& given_form, normlab_residual_backward_args args,
                        std::optional<double> learned_b) override {
@@ -173,7 +177,8 @@ class DeviceBackend : public Backend {
     args.workspace =
         move.Workspace(call_.residual_workspace(args.dx.rows, args.dx.cols, args.dx.dtype));
     const void* number = move.Number(learned_b, args.dx.dtype);
-    return memory->Finish(call_.residual_backward(&form, &args, number, nullptr));
+    return memory->Run(
+        [&](void* stream) { return call_.residual_backward(&form, &args, number, stream); });
   }
 
  private:

@@ -19,8 +19,9 @@ class DeviceMemory {
   // Where kernels find the bytes, at least one, that lie at `host`, which is not null. Asked twice
   // for the same buffer, gives the same answer.
   virtual void* Use(const void* host, std::int64_t bytes) = 0;
-  // Waits, brings back what kernels wrote, and turns a device's late fault into its code.
-  virtual int Finish(int code) = 0;
+  // Makes the call, with the stream that it gets, waits, and brings back what kernels wrote.
+  // Returns the code of the call.
+  virtual int Run(const std::function<int(void* stream)>& call) = 0;
 };
 
 // The functions of normlab_kernels_cuda.h under either prefix.
