@@ -23,6 +23,7 @@ class GpuMemory : public DeviceMemory {
   void* Use(const void* host, std::int64_t bytes) override {
     const auto found = copies_.find(host);
     if (found != copies_.end()) return found->second.data;
+    if (IsOnDevice(host)) return const_cast<void*>(host);
     Copy copy{nullptr, nullptr, static_cast<std::size_t>(bytes)};
     OrStop(cudaMalloc(&copy.allocation, copy.bytes + kPacket), "cudaMalloc");
     // A misaligned buffer must be refused there as it is here.
@@ -51,6 +52,13 @@ class GpuMemory : public DeviceMemory {
     void* data;
     std::size_t bytes;
   };
+
+  // Matrices that would not go there and back are made there.
+  static bool IsOnDevice(const void* memory) {
+    cudaPointerAttributes attributes{};
+    OrStop(cudaPointerGetAttributes(&attributes, memory), "cudaPointerGetAttributes");
+    return attributes.type == cudaMemoryTypeDevice;
+  }
 
   static void Upload(const void* host, const Copy& copy) {
     OrStop(cudaMemcpy(copy.data, host, copy.bytes, cudaMemcpyHostToDevice), "copy to the GPU");
