@@ -42,8 +42,8 @@ def forward_backward(case, tensors):
     loss = sum((o.float() * torch.linspace(-1, 1, o.shape[-1], device=o.device)).sum()
                for o in outputs)
     gradients = torch.autograd.grad(loss, tensors, allow_unused=True)
-    # Detached: a result that kept its graph would keep the stream on which gradients were asked for,
-    # and a later backward pass, also one that is captured on another stream, would wait for that.
+    # Detached: a result that kept its graph would keep the stream on which that was made, and a
+    # later backward pass, also one that is captured on another stream, would wait for it.
     return [*(o.detach() for o in outputs), *(g for g in gradients if g is not None)]
 
 
