@@ -76,11 +76,40 @@ def of_attention(model: Model, hidden: list[torch.Tensor]) -> dict[str, Profile]
             "attention_log_z": floats(log_z)}
 
 
+def rms(x: torch.Tensor) -> torch.Tensor:
+    return x.square().mean().sqrt()
+
+
+def of_branches(model: Model, hidden: list[torch.Tensor]) -> dict[str, Profile]:
+    parts = list(zip(model.sublayers(), hidden))
+    raw = [rms(part.raw_branch(x)) for part, x in parts]
+    out = [rms(part.normed_branch(x)) for part, x in parts]
+    return {"branch_rms": floats(raw), "branch_rms_out": floats(out),
+            "branch_share": floats(of / rms(x) for of, x in zip(out, hidden))}
+
+
+def of_sphere(model: Model, hidden: list[torch.Tensor]) -> dict[str, Profile]:
+    theta, tangential, along = [], [], []
+    for part, x in zip(model.sublayers(), hidden):
+        g, angle = part.normed_branch(x), part.angle()
+        c = (x * g).sum(-1) / x.square().sum(-1)
+        v = (g - c[..., None] * x).norm(dim=-1)
+        theta.append((angle.alpha * v / x.norm(dim=-1)).flatten())
+        tangential.append((v / g.norm(dim=-1)).mean())
+        along.append(c.mean())
+    return {"theta_raw": floats(t.mean() for t in theta),
+            "theta_over_half_pi": floats((t > math.pi / 2).double().mean() for t in theta),
+            "theta_over_pi": floats((t > math.pi).double().mean() for t in theta),
+            "tangential": floats(tangential), "tangential_c": floats(along)}
+
+
 def after_step(model: Model, tokens: torch.Tensor, step: int) -> dict[str, Profile]:
     """Profiles of the activations that these sequences leave."""
     with torch.no_grad():
         hidden = model.stream(tokens, step)
-        return {**of_streams(hidden), **of_angles(hidden), **of_attention(model, hidden)}
+        return {**of_streams(hidden), **of_angles(hidden), **of_attention(model, hidden),
+                **of_branches(model, hidden),
+                **(of_sphere(model, hidden) if model.on_sphere else {})}
 
 
 @dataclass

@@ -40,10 +40,14 @@ class Sublayer(nn.Module):
         total = self.row.skip(self.config.layers) * x + self.branch_factor(step) * g
         return self.norm_post(total) if self.norm_post is not None else total
 
+    def raw_branch(self, x: torch.Tensor) -> torch.Tensor:
+        """f(N_in(x))."""
+        h = x if self.norm_in is None else self.norm_in(x)
+        return self.branch(h / math.sqrt(self.block) if self.row.divide_in else h)
+
     def normed_branch(self, x: torch.Tensor) -> torch.Tensor:
         """N_out(f(N_in(x))), without its part along x where the placement says so."""
-        h = x if self.norm_in is None else self.norm_in(x)
-        g = self.branch(h / math.sqrt(self.block) if self.row.divide_in else h)
+        g = self.raw_branch(x)
         if self.row.orthogonal:
             squared = x.square().sum(-1, keepdim=True)
             along = (x * g).sum(-1, keepdim=True) / torch.where(squared == 0, 1.0, squared)
