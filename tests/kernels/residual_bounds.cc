@@ -108,12 +108,11 @@ std::vector<double> NextBounds(const ResidualForm& form, TypePair types, const N
 }
 
 ResidualBounds ResidualBoundsOf(const ResidualForm& form, TypePair types, const Vector& x,
-                                const Vector& g, const Vector& stream, const Vector& dstream,
-                                const Vector& dnext) {
+                                const Vector& stream, const Vector& dnext,
+                                const reference::ResidualRow& row,
+                                const reference::ResidualGradients& back) {
   const std::size_t width = x.size();
   const Roundoff by(types, width);
-  const auto row = reference::ResidualForward(form, x, g);
-  const auto back = reference::ResidualBackward(form, x, g, stream, dstream, dnext);
   const double a = std::fabs(double(form.a)), b = std::fabs(double(form.b));
   const Errors none(width, 0);
   ResidualBounds bounds;

@@ -78,16 +78,16 @@ ResidualInputs MakeResidualInputs(TypePair types, std::int64_t rows, std::int64_
                                   std::uint64_t seed, std::int64_t gap = 0);
 ResidualInputs OneRow(const ResidualInputs& in, std::int64_t row);
 
-// How far a row's results may be from the reference, element by element.
+// How far a row's results may be from the reference (`row` and `back`), element by element.
 struct ResidualBounds {
   std::vector<double> stream, dx, dg;
   std::vector<double> gain[3], bias[3], columns;
   double db = 0;
 };
 ResidualBounds ResidualBoundsOf(const reference::ResidualForm& form, TypePair types,
-                                const reference::Vector& x, const reference::Vector& g,
-                                const reference::Vector& stream, const reference::Vector& dstream,
-                                const reference::Vector& dnext);
+                                const reference::Vector& x, const reference::Vector& stream,
+                                const reference::Vector& dnext, const reference::ResidualRow& row,
+                                const reference::ResidualGradients& back);
 // Of next, given the stream as stored.
 std::vector<double> NextBounds(const reference::ResidualForm& form, TypePair types,
                                const reference::NormRow& row);

@@ -127,7 +127,7 @@ void ExpectMatches(const TestForm& form, TypePair types, const ResidualInputs& i
     const auto& reference = form.reference();
     const auto row = reference::ResidualForward(reference, x, g);
     const auto back = reference::ResidualBackward(reference, x, g, stream, dstream, dnext);
-    const auto bounds = ResidualBoundsOf(reference, types, x, g, stream, dstream, dnext);
+    const auto bounds = ResidualBoundsOf(reference, types, x, stream, dnext, row, back);
     ExpectRow(out.stream, r, row.stream, bounds.stream, "stream");
     if (next) {
       const auto& stage = reference.next;
