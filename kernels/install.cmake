@@ -6,7 +6,8 @@ include(CMakePackageConfigHelpers)
 install(TARGETS normlab_kernels EXPORT normlab_kernels-targets
         ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT kernels)
 if(TARGET normlab_kernels_cuda)
-  # No part of the package: whoever links it brings a CUDA runtime, and knows which.
+  # Not exported, for that would name this machine's CUDA runtime: the package's config file makes a
+  # target of it with the user's.
   install(TARGETS normlab_kernels_cuda ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
           COMPONENT kernels)
 endif()

@@ -8,6 +8,7 @@
 import argparse
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -24,6 +25,10 @@ foreach(program geonorm refused)
   add_executable(${program} ${program}.c)
   target_link_libraries(${program} PRIVATE normlab::normlab_kernels)
 endforeach()
+if(TARGET normlab::normlab_kernels_cuda)
+  add_executable(on_cuda on_cuda.c)
+  target_link_libraries(on_cuda PRIVATE normlab::normlab_kernels_cuda)
+endif()
 """
 
 # What the example must say: t = pi/2, |x| = 2, beta = 2.5, T = 2/pi, so that y = 2·e2, dv = T·g
@@ -50,6 +55,24 @@ int main(void) {
   if (normlab_geonorm_forward(&options, &args, 0) != NORMLAB_INVALID_ARGUMENT) return 1;
   puts(normlab_last_error());
   puts(normlab_cpu_isa());
+  return 0;
+}
+"""
+
+# What is refused is refused before a GPU is asked, so this runs where there is none.
+ON_CUDA = r"""
+#include <stdio.h>
+
+#include "kernels/include/normlab_kernels_cuda.h"
+
+int main(void) {
+  float x[4], v[4], y[4];
+  const normlab_geonorm_options options = {.alpha = 1, .scale = 1};
+  const normlab_geonorm_forward_args args = {.x = {x, 1, 4, 4, NORMLAB_F32},
+                                             .v = {v, 1, 3, 3, NORMLAB_F32},
+                                             .y = {y, 1, 4, 4, NORMLAB_F32}};
+  if (normlab_cuda_geonorm_forward(&options, &args, 0, 0) != NORMLAB_INVALID_ARGUMENT) return 1;
+  puts(normlab_last_error());
   return 0;
 }
 """
@@ -82,6 +105,7 @@ def use_from_c(prefix, folder):
     (folder / "CMakeLists.txt").write_text(CONSUMER)
     (folder / "geonorm.c").write_text((EXAMPLES / "geonorm.c").read_text())
     (folder / "refused.c").write_text(REFUSED)
+    (folder / "on_cuda.c").write_text(ON_CUDA)
     run("cmake", "-S", folder, "-B", folder / "build", "-G", "Ninja",
         f"-DCMAKE_PREFIX_PATH={prefix}")
     run("cmake", "--build", folder / "build")
@@ -89,6 +113,9 @@ def use_from_c(prefix, folder):
     assert said == EXAMPLE_SAYS, f"docs/examples/geonorm.c says\n{said}"
     sentence, level = run(folder / "build" / "refused").splitlines()
     assert "[1, 4]" in sentence and "[1, 3]" in sentence, sentence
+    if list(prefix.rglob("libnormlab_kernels_cuda.a")) and shutil.which("nvcc"):
+        sentence = run(folder / "build" / "on_cuda")
+        assert "[1, 4]" in sentence and "[1, 3]" in sentence, sentence
     return level
 
 
