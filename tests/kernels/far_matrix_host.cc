@@ -10,8 +10,8 @@
 namespace normlab::kernels {
 namespace {
 
-constexpr std::int64_t kStride = std::int64_t{1}
-                                 << 30;  // elements: from the third row on they are far
+// Elements from row to row: from the third on they are far.
+constexpr std::int64_t kStride = std::int64_t{1} << 30;
 
 std::size_t SpanBytes(std::int64_t rows) {
   return static_cast<std::size_t>(rows * kStride * 2);  // of bf16

@@ -13,7 +13,6 @@
 namespace normlab::kernels {
 namespace {
 
-constexpr TypePair kBf16{NORMLAB_BF16, NORMLAB_BF16};
 constexpr std::int64_t kRows = 4;
 constexpr std::int64_t kFarWidths[] = {2048, 2056};  // on CUDA: of a preset, and any
 
