@@ -25,12 +25,14 @@ struct Deterministic : testing::Environment {
 };
 const auto* const kDeterministic = testing::AddGlobalTestEnvironment(new Deterministic);
 
-// A width that CUDA has kernels of its own for, and one that it has not.
+// At a rate at which training does not hang on roundings. `width`: one that CUDA has kernels of its
+// own for, or one that it has not.
 RunConfig Config(const std::string& placement, const char* precision, const char* width) {
   RunConfig config = TinyConfig(placement);
   for (const auto& [key, text] : {std::pair{"model.width", width},
                                   {"model.heads", "4"},
                                   {"model.bias", "true"},
+                                  {"train.lr", "0.003"},
                                   {"train.precision", precision},
                                   {"train.deterministic", "true"}}) {
     CHECK_OK(config.Parse(key, text));
@@ -111,8 +113,10 @@ TEST_F(RunOnDevice, LossesAreThoseOfTheCpu) {
   const std::vector<double> got = Losses();
   ASSERT_EQ(got.size(), want.size());
   // Roundings grow from step to step.
-  for (size_t i = 0; i < 5; ++i) EXPECT_NEAR(got[i], want[i], 1e-3 * want[i]) << i;
-  EXPECT_LT(got.back(), 0.9 * got.front());
+  for (size_t i = 0; i < got.size(); ++i) {
+    EXPECT_NEAR(got[i], want[i], (i < 5 ? 1e-3 : 1e-2) * want[i]) << i;
+  }
+  EXPECT_LT(got.back(), 0.2 * got.front());  // 0.10 to 0.12 over ten seeds
 }
 
 // What is observed is no part of a run's identity: probes take the residual update and the next
