@@ -141,10 +141,9 @@ std::tuple<at::Tensor, at::Tensor> PythonResidual(
 template <bool kLearned>
 void DefineResidual(torch::Library& library) {
   std::string norms;
-  for (const char* name : {"branch", "post", "next"}) {
-    const std::string stage = name;
-    norms += "str " + stage + "_norm='none', Tensor? " + stage + "_gain=None, Tensor? " + stage +
-             "_bias=None, ";
+  for (const char* stage : {"branch", "post", "next"}) {
+    norms.append("str ").append(stage).append("_norm='none', Tensor? ");
+    norms.append(stage).append("_gain=None, Tensor? ").append(stage).append("_bias=None, ");
   }
   const std::string schema = std::string("residual") + (kLearned ? ".learned_b" : "") +
                              "(Tensor x, Tensor g, float a=1.0, " + Declared(kLearned, "b", "1.0") +

@@ -50,7 +50,7 @@ struct ResidualNode : torch::autograd::Function<ResidualNode> {
     const std::size_t results = form.present[2] ? 2 : 1;
     variable_list kept = {form.present[1] ? x : at::Tensor(), g,
                           form.present[2] ? stream : at::Tensor()};
-    for (const OptionalTensor& parameter : parameters) kept.push_back(OrUndefined(parameter));
+    for (const auto& parameter : parameters) kept.push_back(OrUndefined(parameter));
     kept.insert(kept.end(), outputs.begin() + results, outputs.end());
     context->save_for_backward(std::move(kept));
     context->saved_data["form"] = numbers;
