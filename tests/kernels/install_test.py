@@ -41,41 +41,33 @@ next = 1.8247 0.8189 0.0000 0.0000
 dx and dv = 0.0000 0.0000 0.2607 0.0000
 """
 
-REFUSED = r"""
+
+def refusing_program(header, call, *more):
+    """A program whose call is refused for its shapes, and that prints the sentence; on CUDA as well
+    that is before a GPU is asked, so it runs where there is none."""
+    rest = "".join(f"  {line}\n" for line in more)
+    return f"""
 #include <stdio.h>
 
-#include "kernels/include/normlab_kernels.h"
+#include "kernels/include/{header}"
 
-int main(void) {
+int main(void) {{
   float x[4], v[4], y[4];
-  const normlab_geonorm_options options = {.alpha = 1, .scale = 1};
-  const normlab_geonorm_forward_args args = {.x = {x, 1, 4, 4, NORMLAB_F32},
-                                             .v = {v, 1, 3, 3, NORMLAB_F32},
-                                             .y = {y, 1, 4, 4, NORMLAB_F32}};
-  if (normlab_geonorm_forward(&options, &args, 0) != NORMLAB_INVALID_ARGUMENT) return 1;
+  const normlab_geonorm_options options = {{.alpha = 1, .scale = 1}};
+  const normlab_geonorm_forward_args args = {{.x = {{x, 1, 4, 4, NORMLAB_F32}},
+                                             .v = {{v, 1, 3, 3, NORMLAB_F32}},
+                                             .y = {{y, 1, 4, 4, NORMLAB_F32}}}};
+  if ({call} != NORMLAB_INVALID_ARGUMENT) return 1;
   puts(normlab_last_error());
-  puts(normlab_cpu_isa());
-  return 0;
-}
+{rest}  return 0;
+}}
 """
 
-# What is refused is refused before a GPU is asked, so this runs where there is none.
-ON_CUDA = r"""
-#include <stdio.h>
 
-#include "kernels/include/normlab_kernels_cuda.h"
-
-int main(void) {
-  float x[4], v[4], y[4];
-  const normlab_geonorm_options options = {.alpha = 1, .scale = 1};
-  const normlab_geonorm_forward_args args = {.x = {x, 1, 4, 4, NORMLAB_F32},
-                                             .v = {v, 1, 3, 3, NORMLAB_F32},
-                                             .y = {y, 1, 4, 4, NORMLAB_F32}};
-  if (normlab_cuda_geonorm_forward(&options, &args, 0, 0) != NORMLAB_INVALID_ARGUMENT) return 1;
-  puts(normlab_last_error());
-  return 0;
-}
-"""
+REFUSED = refusing_program("normlab_kernels.h", "normlab_geonorm_forward(&options, &args, 0)",
+                           "puts(normlab_cpu_isa());")
+ON_CUDA = refusing_program("normlab_kernels_cuda.h",
+                           "normlab_cuda_geonorm_forward(&options, &args, 0, 0)")
 
 
 def run(*command, **options):

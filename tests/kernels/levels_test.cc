@@ -16,7 +16,7 @@ namespace {
 
 const TypePair kTypes[] = {kBf16, kMixed};
 constexpr std::int64_t kRows = 32;  // two of each regime, subnormals among them
-constexpr std::int64_t kWidths[] = {87, 128, 200, 1600};
+constexpr std::int64_t kLevelWidths[] = {87, 128, 200, 1600};
 
 // Runs on both levels, one after the other; twice on one where the processor lacks them.
 template <class Run>
@@ -28,11 +28,13 @@ void OnBoth(Run run) {
 
 TEST(RoundingLevelTest, GeoNormHasTheSameBits) {
   for (const TypePair types : kTypes) {
-    for (const std::int64_t cols : kWidths) {
+    for (const std::int64_t cols : kLevelWidths) {
       GeoNormInputs in = MakeInputs(types, kRows, cols, 3);
       for (HostMatrix* matrix : {&in.x, &in.v, &in.g}) {  // subnormals in rows of any size
-        for (std::int64_t r = 0; r < kRows; ++r)
-          matrix->Set(r, 5, 1e-39), matrix->Set(r, 6, -1e-39);
+        for (std::int64_t r = 0; r < kRows; ++r) {
+          matrix->Set(r, 5, 1e-39);
+          matrix->Set(r, 6, -1e-39);
+        }
       }
       std::vector<GeoNormOutputs> out(2, GeoNormOutputs(in));
       OnBoth([&](Backend& backend, std::size_t which) {
@@ -47,7 +49,7 @@ TEST(RoundingLevelTest, GeoNormHasTheSameBits) {
 
 TEST(RoundingLevelTest, NormsHaveTheSameBits) {
   for (const TypePair types : kTypes) {
-    for (const std::int64_t cols : kWidths) {
+    for (const std::int64_t cols : kLevelWidths) {
       for (const double size : {1.0, 1e-39}) {
         std::vector<NormCase> cases(2,
                                     NormCase({NORMLAB_LAYERNORM, 1e-5, 0}, types, 7, cols, size));
