@@ -6,20 +6,21 @@
 #include <sstream>
 
 namespace normlab::kernels {
-namespace {
 
 using reference::Vector;
 
-long double Length(const Vector& values) {
+long double Dot(const Vector& one, const Vector& other) {
   long double sum = 0;
-  for (const long double entry : values) sum += entry * entry;
-  return std::sqrt(sum);
+  for (std::size_t i = 0; i < one.size(); ++i) sum += one[i] * other[i];
+  return sum;
 }
+long double Length(const Vector& values) { return std::sqrt(Dot(values, values)); }
+
+namespace {
 
 // v with |tangent part| = ratio·|x|, and `along`·x beside it.
 void ScaleTangent(const Vector& x, Vector& v, double ratio, long double along = 0.5L) {
-  long double xv = 0;
-  for (std::size_t i = 0; i < x.size(); ++i) xv += x[i] * v[i];
+  const long double xv = Dot(x, v);
   const long double square = Length(x) * Length(x);
   for (std::size_t i = 0; i < x.size(); ++i) v[i] -= xv / square * x[i];
   const long double factor = ratio * Length(x) / Length(v);

@@ -90,6 +90,10 @@ struct GeoNormBounds {
   // Of |dx - reference|: where v is far from square to x, columns alone could be off by all of dx.
   double dx_length;
 };
+// Of rows as the reference has them.
+long double Dot(const reference::Vector& one, const reference::Vector& other);
+long double Length(const reference::Vector& values);
+
 // How far results may be from the reference, element by element: the rounding of the stored
 // result, plus the arithmetic's rounding times the condition of the formula at this row.
 GeoNormBounds BoundsOf(const normlab_geonorm_options& options, TypePair types,

@@ -29,13 +29,6 @@ void ExpectAngleGradients(const GeoNormOutputs& out, const std::array<long doubl
 
 namespace {
 
-long double Dot(const Vector& one, const Vector& other) {
-  long double sum = 0;
-  for (std::size_t i = 0; i < one.size(); ++i) sum += one[i] * other[i];
-  return sum;
-}
-long double Length(const Vector& values) { return std::sqrt(Dot(values, values)); }
-
 // What a bound for each column cannot say.
 void ExpectLengths(const Vector& x, const Vector& y, const Vector& dx, const Vector& dv,
                    const RowShare& share) {
